@@ -1,0 +1,21 @@
+# Each command is named by what it proves. Those that test Python need an environment made by `pip install ".[test]"`.
+BUILD ?= build/core
+
+.PHONY: test lint types sanitize bench
+
+test:      ## everything works
+	pytest -n auto
+
+lint:      ## the code is in shape
+	ruff check . && ruff format --check .
+
+types:     ## the public surface is typed
+	mypy
+
+sanitize:  ## the C++ core has no memory error and no undefined behaviour
+	cmake -S . -B $(BUILD)-sanitize -DPETIOLE_TESTS=ON -DPETIOLE_SANITIZE=ON
+	cmake --build $(BUILD)-sanitize -j 2
+	$(BUILD)-sanitize/core_tests
+
+bench:     ## how fast, beside the peers (needs `pip install ".[bench]"`)
+	python benchmarks/single_tree.py

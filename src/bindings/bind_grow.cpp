@@ -1,0 +1,94 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "grow.hpp"
+
+namespace petiole::bindings {
+
+using namespace nb::literals;
+
+nb::dict to_arrays(Tree&& tree) {
+  const std::size_t n_nodes = tree.n_nodes();
+  nb::dict arrays;
+  arrays["feature"] = to_numpy(std::move(tree.feature));
+  arrays["threshold"] = to_numpy(std::move(tree.threshold));
+  arrays["child_start"] = to_numpy(std::move(tree.child_start));
+  arrays["child_nodes"] = to_numpy(std::move(tree.child_nodes));
+  arrays["missing_branch"] = to_numpy(std::move(tree.missing_branch));
+  arrays["category_start"] = to_numpy(std::move(tree.category_start));
+  arrays["category_branch"] = to_numpy(std::move(tree.category_branch));
+  arrays["inbag_class_counts"] = to_numpy(std::move(tree.counts)).attr("reshape")(n_nodes, tree.n_classes);
+  return arrays;
+}
+
+Tree from_arrays(const nb::dict& arrays) {
+  const auto ints = [&](const char* name) { return as_vector(nb::cast<Vector<std::int32_t>>(arrays[name])); };
+  const auto counts = nb::cast<Table>(arrays["inbag_class_counts"]);
+  Tree tree;
+  tree.n_classes = static_cast<int>(counts.shape(1));
+  tree.feature = ints("feature");
+  tree.threshold = as_vector(nb::cast<Vector<double>>(arrays["threshold"]));
+  tree.child_start = ints("child_start");
+  tree.child_nodes = ints("child_nodes");
+  tree.missing_branch = ints("missing_branch");
+  tree.category_start = ints("category_start");
+  tree.category_branch = ints("category_branch");
+  tree.counts.assign(counts.data(), counts.data() + counts.size());
+  return tree;
+}
+
+namespace {
+
+nb::dict grow_tree(const FloatMatrix& matrix, const Vector<std::int32_t>& labels,
+                   std::optional<Vector<double>> weights, const Vector<std::int32_t>& n_categories,
+                   const CodingOptions& coding, const GrowOptions& options, int n_classes, int n_threads) {
+  Dataset dataset;
+  dataset.matrix = as_matrix(matrix);
+  dataset.n_classes = n_classes;
+  dataset.labels.assign(labels.data(), labels.data() + labels.shape(0));
+  if (weights) dataset.weights = as_vector(*weights);
+  const auto categories = as_vector(n_categories);
+  Tree tree = run_interruptible([&](Interrupt& interrupt) {
+    ThreadPool pool(n_threads);
+    code_columns(dataset, categories, coding, pool, interrupt);
+    return grow(dataset, options, pool, interrupt);
+  });
+  return to_arrays(std::move(tree));
+}
+
+}  // namespace
+
+void bind_grow(nb::module_& m) {
+  nb::enum_<Criterion>(m, "Criterion")
+      .value("entropy", Criterion::entropy)
+      .value("gini", Criterion::gini)
+      .value("kearns_mansour", Criterion::kearns_mansour)
+      .value("gain_ratio", Criterion::gain_ratio);
+  nb::enum_<NominalSplits>(m, "NominalSplits")
+      .value("multiway", NominalSplits::multiway)
+      .value("binary", NominalSplits::binary);
+  nb::enum_<Missing>(m, "Missing")
+      .value("fractional", Missing::fractional)
+      .value("separate", Missing::separate);
+  nb::class_<CodingOptions>(m, "CodingOptions")
+      .def(nb::init<>())
+      .def_rw("max_bins", &CodingOptions::max_bins)
+      .def_rw("keep_distinct", &CodingOptions::keep_distinct);
+  nb::class_<GrowOptions>(m, "GrowOptions")
+      .def(nb::init<>())
+      .def_rw("criterion", &GrowOptions::criterion)
+      .def_rw("nominal_splits", &GrowOptions::nominal_splits)
+      .def_rw("missing", &GrowOptions::missing)
+      .def_rw("max_depth", &GrowOptions::max_depth)
+      .def_rw("min_samples_leaf", &GrowOptions::min_samples_leaf)
+      .def_rw("max_features", &GrowOptions::max_features)
+      .def_rw("class_scale", &GrowOptions::class_scale)
+      .def_rw("thresholds_from_data", &GrowOptions::thresholds_from_data)
+      .def_rw("random_ties", &GrowOptions::random_ties)
+      .def_rw("seed", &GrowOptions::seed);
+  m.def("grow_tree", &grow_tree, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "coding"_a, "options"_a,
+        "n_classes"_a, "n_threads"_a, "Codes the columns, grows one tree and returns its arrays by name.");
+}
+
+}  // namespace petiole::bindings

@@ -1,0 +1,38 @@
+// What the binding files share.
+#pragma once
+
+#include <thread>
+
+#include "interrupt.hpp"
+#include "ndarray.hpp"
+#include "parallel.hpp"
+#include "tree.hpp"
+
+namespace petiole::bindings {
+
+void bind_grow(nb::module_& m);
+void bind_prune(nb::module_& m);
+void bind_route(nb::module_& m);
+
+// The primary arrays of a tree, by the names that petiole.Tree uses.
+nb::dict to_arrays(Tree&& tree);
+Tree from_arrays(const nb::dict& arrays);
+
+// Runs work(interrupt) without the interpreter lock; a Ctrl-C ends it and becomes KeyboardInterrupt.
+template <class F>
+auto run_interruptible(F&& work) {
+  bool signalled = false;
+  Interrupt interrupt([&signalled] {
+    nb::gil_scoped_acquire gil;
+    signalled = PyErr_CheckSignals() != 0;
+    return signalled;
+  });
+  try {
+    nb::gil_scoped_release release;
+    return work(interrupt);
+  } catch (const Interrupted&) {
+    throw nb::python_error();  // carries what the signal handler raised
+  }
+}
+
+}  // namespace petiole::bindings

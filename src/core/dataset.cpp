@@ -1,0 +1,241 @@
+#include "dataset.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace petiole {
+namespace {
+
+struct Item {
+  std::uint32_t key;
+  RowId row;
+};
+
+// Keys whose unsigned order is the order of the numbers: flip all bits of negatives, the sign bit of the others.
+std::uint32_t ordered_key(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return (bits & 0x80000000u) ? ~bits : bits | 0x80000000u;
+}
+
+std::uint32_t ordered_key(double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const auto key = (bits >> 63) ? ~bits : bits | (std::uint64_t{1} << 63);
+  return static_cast<std::uint32_t>(key >> 32);
+}
+
+// Sorts by key in three passes of 11, 11 and 10 bits; a pass in which all keys agree is skipped.
+void radix_sort(std::vector<Item>& items, std::vector<Item>& spare) {
+  constexpr int kBits = 11, kBuckets = 1 << kBits;
+  std::array<std::array<std::uint32_t, kBuckets>, 3> counts{};
+  for (const Item item : items) {
+    ++counts[0][item.key & (kBuckets - 1)];
+    ++counts[1][(item.key >> kBits) & (kBuckets - 1)];
+    ++counts[2][item.key >> (2 * kBits)];
+  }
+  spare.resize(items.size());
+  for (int pass = 0; pass < 3; ++pass) {
+    auto& count = counts[static_cast<std::size_t>(pass)];
+    const int shift = pass * kBits;
+    const auto bucket = [shift](Item item) { return (item.key >> shift) & (kBuckets - 1); };
+    if (items.empty() || count[bucket(items[0])] == items.size()) continue;
+    std::uint32_t start = 0;
+    for (auto& c : count) start += std::exchange(c, start);
+    for (const Item item : items) spare[count[bucket(item)]++] = item;
+    items.swap(spare);
+  }
+}
+
+constexpr double kNarrow = 4096;  // a table of this range stays in the first cache
+
+class NumericCoder {
+ public:
+  NumericCoder(const Dataset& dataset, const CodingOptions& options) : dataset_(dataset), options_(options) {}
+
+  Column code(std::int64_t j) {
+    read(j);
+    Column column;
+    if (code_small_integers(column)) return column;
+    sort_known_rows();
+    column.has_missing = items_.size() < values_.size();
+    rank(column);
+    if (options_.max_bins != 0 && column.n_codes > options_.max_bins) bin(column);
+    write_codes(column);
+    if (options_.keep_distinct) keep_distinct(column);
+    return column;
+  }
+
+ private:
+  void read(std::int64_t j) {
+    const Matrix& matrix = dataset_.matrix;
+    values_.resize(static_cast<std::size_t>(matrix.n_rows));
+    matrix.visit([&](const auto* data) {
+      const auto* cell = data + j * matrix.column_stride;
+      for (auto& value : values_) {
+        value = static_cast<double>(*cell) + 0.0;  // + 0.0 turns -0.0 into 0.0: they are one value
+        cell += matrix.row_stride;
+      }
+    });
+  }
+
+  // Whole numbers in a narrow range, such as counts and grades, need no sort: a table says which of them occur.
+  bool code_small_integers(Column& column) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    bool whole = true;
+    for (const double value : values_) {
+      low = value < low ? value : low;
+      high = value > high ? value : high;
+      whole &= value == std::rint(value) || std::isnan(value);
+      column.has_missing |= std::isnan(value);
+    }
+    if (!whole || !(high - low < kNarrow) || !(std::abs(low) < 1e9)) return false;
+    slots_.assign(static_cast<std::size_t>(high - low) + 1, 0);
+    const auto slot = [low](double value) { return static_cast<std::size_t>(static_cast<std::int64_t>(value - low)); };
+    for (const double value : values_)
+      if (!std::isnan(value)) slots_[slot(value)] = 1;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i] == 0) continue;
+      slots_[i] = column.n_codes++;
+      if (options_.keep_distinct) column.distinct.push_back(low + static_cast<double>(i));
+    }
+    if (options_.max_bins != 0 && column.n_codes > options_.max_bins) {
+      column = Column{};
+      return false;
+    }
+    column.codes = Codes(values_.size(), std::uint64_t{column.n_codes} + 1);
+    column.codes.visit([&](auto* codes) {
+      using Code = std::remove_pointer_t<decltype(codes)>;
+      for (std::size_t row = 0; row < values_.size(); ++row) {
+        const double value = values_[row];
+        codes[row] = static_cast<Code>(std::isnan(value) ? column.n_codes : slots_[slot(value)]);
+      }
+    });
+    return true;
+  }
+
+  // A 32-bit key is the whole value when every value fits a float; otherwise it is the upper half of a double and
+  // equal keys are put in order afterwards.
+  void sort_known_rows() {
+    const bool floats = std::all_of(values_.begin(), values_.end(), [](double v) {
+      return static_cast<double>(static_cast<float>(v)) == v || std::isnan(v);
+    });
+    items_.clear();
+    for (RowId row = 0; row < values_.size(); ++row) {
+      const double value = values_[row];
+      if (std::isnan(value)) continue;
+      items_.push_back({floats ? ordered_key(static_cast<float>(value)) : ordered_key(value), row});
+    }
+    radix_sort(items_, spare_);
+    if (!floats) sort_equal_keys();
+  }
+
+  void sort_equal_keys() {
+    const auto by_value = [this](Item a, Item b) { return values_[a.row] < values_[b.row]; };
+    for (auto run = items_.begin(); run != items_.end();) {
+      auto end = run + 1;
+      while (end != items_.end() && end->key == run->key) ++end;
+      if (end - run > 1 && !std::is_sorted(run, end, by_value)) std::sort(run, end, by_value);
+      run = end;
+    }
+  }
+
+  // Overwrites each item's key by the dense rank of its value.
+  void rank(Column& column) {
+    std::uint32_t rank = 0;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (i > 0 && values_[items_[i].row] != values_[items_[i - 1].row]) ++rank;
+      spare_[i].key = rank;
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i].key = spare_[i].key;
+    column.n_codes = items_.empty() ? 0 : rank + 1;
+  }
+
+  // Equal-weight bins: a value's bin is the share of the weight below it, times the number of bins, rounded down.
+  void bin(Column& column) {
+    double total = 0;
+    for (const Item item : items_) total += dataset_.weight(item.row);
+    double below = 0;
+    std::int64_t last_bin = -1;
+    std::uint32_t n_bins = 0;
+    for (std::size_t start = 0; start < items_.size();) {
+      const std::uint32_t rank = items_[start].key;
+      const double value = values_[items_[start].row];
+      const auto wanted = static_cast<std::int64_t>(below / total * options_.max_bins);
+      if (wanted != last_bin) {
+        last_bin = wanted;
+        ++n_bins;
+        column.bin_low.push_back(value);
+        column.bin_high.push_back(value);
+      }
+      column.bin_high.back() = value;
+      std::size_t i = start;
+      for (; i < items_.size() && items_[i].key == rank; ++i) {
+        below += dataset_.weight(items_[i].row);
+        spare_[i].key = n_bins - 1;
+      }
+      start = i;
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) items_[i].key = spare_[i].key;
+    column.n_codes = n_bins;
+  }
+
+  void write_codes(Column& column) {
+    column.codes = Codes(values_.size(), std::uint64_t{column.n_codes} + 1);
+    column.codes.visit([&](auto* codes) {
+      using Code = std::remove_pointer_t<decltype(codes)>;
+      if (column.has_missing) std::fill_n(codes, values_.size(), static_cast<Code>(column.n_codes));
+      for (const Item item : items_) codes[item.row] = static_cast<Code>(item.key);
+    });
+  }
+
+  void keep_distinct(Column& column) {
+    for (const Item item : items_) column.distinct.push_back(values_[item.row]);
+    column.distinct.erase(std::unique(column.distinct.begin(), column.distinct.end()), column.distinct.end());
+  }
+
+  const Dataset& dataset_;
+  const CodingOptions& options_;
+  std::vector<double> values_;
+  std::vector<Item> items_, spare_;
+  std::vector<std::uint32_t> slots_;
+};
+
+Column code_nominal(const Matrix& matrix, std::int64_t j, std::uint32_t n_categories) {
+  Column column;
+  column.nominal = true;
+  column.n_codes = n_categories;
+  const auto n_rows = static_cast<std::size_t>(matrix.n_rows);
+  column.codes = Codes(n_rows, std::uint64_t{n_categories} + 1);
+  column.codes.visit([&](auto* codes) {
+    using Code = std::remove_pointer_t<decltype(codes)>;
+    for (std::size_t row = 0; row < n_rows; ++row) {
+      const double value = matrix.at(static_cast<std::int64_t>(row), j);
+      const bool known = value >= 0 && value < n_categories;
+      codes[row] = static_cast<Code>(known ? static_cast<std::uint32_t>(value) : n_categories);
+      column.has_missing |= !known;
+    }
+  });
+  return column;
+}
+
+}  // namespace
+
+void code_columns(Dataset& dataset, const std::vector<std::int32_t>& n_categories, const CodingOptions& options,
+                  ThreadPool& pool, Interrupt& interrupt) {
+  const auto n_columns = static_cast<int>(dataset.matrix.n_columns);
+  dataset.columns.resize(static_cast<std::size_t>(n_columns));
+  std::vector<NumericCoder> coders(static_cast<std::size_t>(pool.n_threads()), NumericCoder(dataset, options));
+  // A batch is one column per thread, so that an interrupt is noticed between columns.
+  for (int start = 0; start < n_columns; start += pool.n_threads()) {
+    pool.run(std::min(pool.n_threads(), n_columns - start), [&](int thread, int item) {
+      const auto j = static_cast<std::size_t>(start + item);
+      dataset.columns[j] = n_categories[j] > 0
+                               ? code_nominal(dataset.matrix, start + item, static_cast<std::uint32_t>(n_categories[j]))
+                               : coders[static_cast<std::size_t>(thread)].code(start + item);
+    });
+    interrupt.check(static_cast<std::uint64_t>(dataset.n_rows()) * 8);
+  }
+}
+
+}  // namespace petiole

@@ -1,0 +1,418 @@
+#include "grow.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "partition.hpp"
+#include "random.hpp"
+#include "split.hpp"
+
+namespace petiole {
+namespace {
+
+// A window this many times smaller than its frame gets a frame of its own.
+constexpr std::uint32_t kShrink = 8;
+// Frames up to this many rows are in the first cache anyway.
+constexpr RowId kSmallFrame = 64;
+// Cells (rows x attributes) from which a node's attributes are searched by several threads.
+constexpr std::uint64_t kParallelCells = 1 << 15;
+
+// How the rows of a node go to its children.
+struct Routing {
+  SplitRule rule;
+  int n_children = 0;
+  std::vector<std::int32_t> branch_of_code;  // by code of the frame, missing last; n_children: to be divided
+};
+
+template <class W>
+struct Task {
+  NodeId node = 0;
+  int depth = 0;
+  std::uint64_t key = 0;
+  Window<W> window;
+};
+
+template <class W>
+class Grower {
+ public:
+  Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool, Interrupt& interrupt)
+      : dataset_(dataset), options_(options), pool_(pool), interrupt_(interrupt),
+        scratch_(static_cast<std::size_t>(pool.n_threads())) {}
+
+  Tree grow() {
+    add_root();
+    while (!pending_.empty()) {
+      Task<W> task = std::move(pending_.back());
+      pending_.pop_back();
+      split_if_useful(std::move(task));
+    }
+    return lay_out(nodes_, counts_, dataset_.n_classes);
+  }
+
+ private:
+  void add_root() {
+    Window<W> window{frame_of(dataset_), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, dataset_.n_rows()};
+    std::iota(window.rows(), window.rows() + window.size(), RowId{0});
+    std::copy(dataset_.labels.begin(), dataset_.labels.end(), window.labels());
+    for (RowId row = 0; row < window.size(); ++row) window.weights()[row] = static_cast<W>(dataset_.weight(row));
+    prepare_context();
+    add_nodes(1);
+    start(Task<W>{0, 0, mix(options_.seed), std::move(window)});
+  }
+
+  void prepare_context() {
+    context_.options = &options_;
+    context_.n_classes = dataset_.n_classes;
+    for (RowId row = 0; row < dataset_.n_rows(); ++row) context_.dataset_weight += dataset_.weight(row);
+    if constexpr (!std::is_same_v<W, double>) {
+      if (options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio)
+        log_table_ = std::make_unique<LogTable>(static_cast<std::uint32_t>(context_.dataset_weight));
+      context_.log_table = log_table_.get();
+    }
+    for (const Column& column : dataset_.columns)
+      context_.many_valued.push_back(column.nominal && column.n_codes >= 0.3 * context_.dataset_weight);
+    context_.all_many_valued =
+        std::all_of(context_.many_valued.begin(), context_.many_valued.end(), [](auto many) { return many; });
+  }
+
+  void add_nodes(int n) {
+    nodes_.resize(nodes_.size() + static_cast<std::size_t>(n));
+    counts_.resize(nodes_.size() * static_cast<std::size_t>(dataset_.n_classes), 0.0);
+  }
+
+  double* counts_of(NodeId node) {
+    return counts_.data() + static_cast<std::size_t>(node) * static_cast<std::size_t>(dataset_.n_classes);
+  }
+
+  // Counts the classes of a new node and, unless it must be a leaf, puts it on the list.
+  void start(Task<W> task) {
+    double* counts = counts_of(task.node);
+    const ClassId* labels = task.window.labels();
+    const W* weights = task.window.weights();
+    for (std::uint32_t i = 0; i < task.window.size(); ++i) counts[labels[i]] += static_cast<double>(weights[i]);
+    double weight = 0, heaviest = 0;
+    for (int k = 0; k < dataset_.n_classes; ++k) {
+      weight += counts[k];
+      heaviest = std::max(heaviest, counts[k]);
+    }
+    const bool pure = weight - heaviest <= 1e-9 * weight;
+    if (pure || task.depth >= options_.max_depth || weight < 2 * options_.min_samples_leaf - kWeightSlack) return;
+    pending_.push_back(std::move(task));
+  }
+
+  void split_if_useful(Task<W> task) {
+    Window<W>& window = task.window;
+    const Frame& old = *window.frame;
+    if (old.n_rows > kSmallFrame && window.size() <= old.n_rows / kShrink) compact(window, compact_scratch_);
+    view_node(task);
+    interrupt_.check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
+    find_candidates(task.key);
+    const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
+    if (chosen >= 0) split(task, candidates_[static_cast<std::size_t>(chosen)]);
+  }
+
+  // Numbers the labels among the classes present at the node.
+  void view_node(const Task<W>& task) {
+    const Window<W>& window = task.window;
+    view_.frame = window.frame.get();
+    view_.rows = window.rows();
+    view_.labels = window.labels();
+    view_.weights = window.weights();
+    view_.n = window.size();
+    view_.class_totals.clear();
+    view_.class_scale.clear();
+    view_.weight = 0;
+    const double* counts = counts_of(task.node);
+    local_class_.resize(static_cast<std::size_t>(dataset_.n_classes));
+    for (std::size_t k = 0; k < local_class_.size(); ++k) {
+      local_class_[k] = static_cast<ClassId>(view_.class_totals.size());
+      if (counts[k] <= 0) continue;
+      view_.class_totals.push_back(static_cast<W>(counts[k]));
+      view_.class_scale.push_back(options_.class_scale.empty() ? 1.0 : options_.class_scale[k]);
+      view_.weight += counts[k];
+    }
+    if (view_.class_totals.size() == local_class_.size()) return;
+    local_labels_.resize(window.size());
+    for (std::uint32_t i = 0; i < window.size(); ++i) local_labels_[i] = local_class_[window.labels()[i]];
+    view_.labels = local_labels_.data();
+  }
+
+  void find_candidates(std::uint64_t key) {
+    const auto n_features = static_cast<int>(dataset_.columns.size());
+    if (options_.max_features == 0 || options_.max_features >= n_features) {
+      columns_.resize(view_.frame->columns.size());
+      std::iota(columns_.begin(), columns_.end(), 0);
+      search(0);
+    } else {
+      find_sampled_candidates(key, n_features);
+    }
+  }
+
+  // Draws max_features attributes; if none of them has a candidate, further ones until one has.
+  void find_sampled_candidates(std::uint64_t key, int n_features) {
+    if (shuffled_.empty()) {
+      shuffled_.resize(static_cast<std::size_t>(n_features));
+      std::iota(shuffled_.begin(), shuffled_.end(), 0);
+    }
+    Random random(key);
+    columns_.clear();
+    candidates_.clear();
+    swaps_.clear();
+    int drawn = 0;
+    const auto any_found = [this] {
+      return std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.found; });
+    };
+    while (drawn < n_features && (drawn < options_.max_features || !any_found())) {
+      const int batch = drawn < options_.max_features ? options_.max_features : 1;
+      const std::size_t searched = columns_.size();
+      for (int b = 0; b < batch && drawn < n_features; ++b, ++drawn) {
+        const auto other = static_cast<std::size_t>(drawn) + random.below(static_cast<std::uint32_t>(n_features - drawn));
+        std::swap(shuffled_[static_cast<std::size_t>(drawn)], shuffled_[other]);
+        swaps_.push_back(other);
+        const std::int32_t column = view_.frame->column_of[static_cast<std::size_t>(shuffled_[static_cast<std::size_t>(drawn)])];
+        if (column >= 0) columns_.push_back(column);
+      }
+      search(searched);
+    }
+    // The next node starts from the same order, so that its draw depends on its key alone.
+    for (std::size_t i = swaps_.size(); i-- > 0;) std::swap(shuffled_[i], shuffled_[swaps_[i]]);
+  }
+
+  // Fills candidates_ for columns_[first..].
+  void search(std::size_t first) {
+    candidates_.resize(columns_.size());
+    const auto n = static_cast<int>(columns_.size() - first);
+    const auto body = [&](int thread, int item) {
+      const std::size_t i = first + static_cast<std::size_t>(item);
+      candidates_[i] = find_candidate(context_, view_, columns_[i], scratch_[static_cast<std::size_t>(thread)]);
+    };
+    if (pool_.n_threads() > 1 && std::uint64_t{view_.n} * static_cast<std::uint64_t>(n) >= kParallelCells) {
+      pool_.run(n, body);
+    } else {
+      for (int item = 0; item < n; ++item) body(0, item);
+    }
+  }
+
+  void split(Task<W>& task, const Candidate& candidate) {
+    const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
+    Routing routing = column.nominal ? route_nominal(task.window, column, candidate) : route_numeric(column, candidate);
+    routing.rule.feature = column.feature;
+    if (!column.nominal) routing.rule.threshold = threshold(task.window, column, candidate);
+    std::vector<Window<W>> children;
+    if (routing.branch_of_code.empty()) {
+      const std::uint32_t n_left = partition_at(task.window, column, candidate.cut, partition_scratch_);
+      children = ranges(task.window, {0, n_left, task.window.size()});
+    } else {
+      children = partition_with_missing(task.window, column, routing);
+    }
+    add_children(task, std::move(routing), std::move(children));
+  }
+
+  Routing route_numeric(const FrameColumn& column, const Candidate& candidate) {
+    Routing routing;
+    routing.n_children = 2;
+    if (!column.has_missing) return routing;
+    auto& branch = routing.branch_of_code;
+    if (candidate.known_or_missing) {
+      branch.assign(std::size_t{column.n_codes} + 1, 0);
+      branch.back() = routing.rule.missing_branch = 1;
+      return routing;
+    }
+    branch.assign(std::size_t{column.n_codes} + 1, 1);
+    std::fill_n(branch.begin(), candidate.cut + 1, 0);
+    branch.back() = 2;
+    if (options_.missing == Missing::separate && has_code(column, column.n_codes)) {
+      routing.rule.missing_branch = 2;
+      routing.n_children = 3;
+    }
+    return routing;
+  }
+
+  bool has_code(const FrameColumn& column, std::uint32_t wanted) const {
+    return column.codes->visit([&](const auto* codes) {
+      return std::any_of(view_.rows, view_.rows + view_.n, [&](RowId row) { return codes[row] == wanted; });
+    });
+  }
+
+  std::vector<std::uint8_t> codes_present(const FrameColumn& column) const {
+    std::vector<std::uint8_t> present(std::size_t{column.n_codes} + 1, 0);
+    column.codes->visit([&](const auto* codes) {
+      for (std::uint32_t i = 0; i < view_.n; ++i) present[codes[view_.rows[i]]] = 1;
+    });
+    return present;
+  }
+
+  Routing route_nominal(const Window<W>&, const FrameColumn& column, const Candidate& candidate) {
+    const auto present = codes_present(column);
+    Routing routing;
+    auto& branch = routing.branch_of_code;
+    branch.assign(present.size(), -1);
+    if (options_.nominal_splits == NominalSplits::binary) {
+      routing.n_children = 2;
+      for (std::size_t code = 0; code < present.size(); ++code) branch[code] = present[code] ? 1 : -1;
+      for (const std::uint32_t code : candidate.left) branch[code] = 0;
+    } else {
+      const bool separate = options_.missing == Missing::separate;
+      const bool declared_missing = separate && dataset_.columns[static_cast<std::size_t>(column.feature)].has_missing;
+      bool any_absent = false;
+      for (std::size_t code = 0; code < present.size(); ++code) {
+        const bool missing = code == column.n_codes;
+        if (present[code] && !(missing && !separate)) branch[code] = routing.n_children++;
+        else any_absent |= missing ? declared_missing : !present[code];
+      }
+      // All values that are absent here share one empty leaf.
+      if (any_absent) {
+        for (std::size_t code = 0; code < present.size(); ++code)
+          if (branch[code] < 0 && (code < column.n_codes || declared_missing)) branch[code] = routing.n_children;
+        ++routing.n_children;
+      }
+    }
+    routing.rule.category_branch.assign(branch.begin(), branch.end() - 1);
+    if (options_.missing == Missing::separate) routing.rule.missing_branch = branch.back();
+    else branch.back() = routing.n_children;
+    return routing;
+  }
+
+  double threshold(const Window<W>& window, const FrameColumn& column, const Candidate& candidate) const {
+    if (candidate.known_or_missing) return std::numeric_limits<double>::infinity();
+    const auto feature = static_cast<std::size_t>(column.feature);
+    const Column& whole = dataset_.columns[feature];
+    const auto [low_row, high_row] = neighbours(column, candidate.cut);
+    const RowId low = window.frame->dataset_row(low_row), high = window.frame->dataset_row(high_row);
+    const double middle = whole.bin_low.empty()
+                              ? midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature))
+                              : midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
+    if (!options_.thresholds_from_data) return middle;
+    return *(std::upper_bound(whole.distinct.begin(), whole.distinct.end(), middle) - 1);
+  }
+
+  // A row with the code just left of the cut and one with the next code that is present.
+  std::pair<RowId, RowId> neighbours(const FrameColumn& column, std::uint32_t cut) const {
+    return column.codes->visit([&](const auto* codes) {
+      RowId low = 0, high = 0;
+      std::uint32_t next = column.n_codes;
+      for (std::uint32_t i = 0; i < view_.n; ++i) {
+        const std::uint32_t code = codes[view_.rows[i]];
+        if (code == cut) low = view_.rows[i];
+        if (code > cut && code < next) {
+          next = code;
+          high = view_.rows[i];
+        }
+      }
+      return std::pair{low, high};
+    });
+  }
+
+  static std::vector<Window<W>> ranges(const Window<W>& parent, const std::vector<std::uint32_t>& offsets) {
+    std::vector<Window<W>> children;
+    for (std::size_t c = 0; c + 1 < offsets.size(); ++c)
+      children.push_back({parent.frame, parent.entries, parent.begin + offsets[c], parent.begin + offsets[c + 1]});
+    return children;
+  }
+
+  std::vector<Window<W>> partition_with_missing(const Window<W>& window, const FrameColumn& column,
+                                                const Routing& routing) {
+    // One branch more than children: the rows to be divided.
+    auto offsets = partition_by(window, column, routing.branch_of_code, routing.n_children + 1, partition_scratch_);
+    const std::uint32_t n_known = offsets[offsets.size() - 2];
+    if (n_known == window.size()) {
+      offsets.pop_back();
+      return ranges(window, offsets);
+    }
+    return divide_missing(window, offsets);
+  }
+
+  // C4.5: a row whose tested value is missing goes to every branch, with weight in proportion to the branch's known rows.
+  std::vector<Window<W>> divide_missing(const Window<W>& window, const std::vector<std::uint32_t>& offsets) {
+    const std::size_t n_children = offsets.size() - 2;
+    std::vector<double> known(n_children, 0.0);
+    for (std::size_t c = 0; c < n_children; ++c)
+      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) known[c] += static_cast<double>(window.weights()[i]);
+    const double all_known = std::accumulate(known.begin(), known.end(), 0.0);
+    const auto heaviest = static_cast<std::size_t>(std::max_element(known.begin(), known.end()) - known.begin());
+    const std::uint32_t n_missing = offsets[n_children + 1] - offsets[n_children];
+    auto entries = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
+    std::vector<Window<W>> children;
+    std::uint32_t end = 0;
+    const auto append = [&](std::uint32_t i, W weight) {
+      entries->row[end] = window.rows()[i];
+      entries->label[end] = window.labels()[i];
+      entries->weight[end++] = weight;
+    };
+    for (std::size_t c = 0; c < n_children; ++c) {
+      const std::uint32_t begin = end;
+      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) append(i, window.weights()[i]);
+      for (std::uint32_t i = offsets[n_children]; i < offsets[n_children + 1] && known[c] > 0; ++i) {
+        const auto weight = static_cast<double>(window.weights()[i]);
+        const bool whole = weight < kMinShare * dataset_.weight(window.frame->dataset_row(window.rows()[i]));
+        if (!whole) append(i, static_cast<W>(weight * known[c] / all_known));
+        else if (c == heaviest) append(i, static_cast<W>(weight));
+      }
+      children.push_back({window.frame, entries, begin, end});
+    }
+    return children;
+  }
+
+  void add_children(const Task<W>& task, Routing routing, std::vector<Window<W>> windows) {
+    const auto first = static_cast<NodeId>(nodes_.size());
+    add_nodes(routing.n_children);
+    BuildNode& node = nodes_[static_cast<std::size_t>(task.node)];
+    node.split = std::move(routing.rule);
+    node.first_child = first;
+    node.n_children = routing.n_children;
+    // The smallest child is grown first and the largest last, when its parent's frame is no longer needed by the others.
+    std::vector<int> order(static_cast<std::size_t>(routing.n_children));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return windows[static_cast<std::size_t>(a)].size() > windows[static_cast<std::size_t>(b)].size();
+    });
+    for (const int c : order)
+      start(Task<W>{first + c, task.depth + 1, derive_key(task.key, static_cast<std::uint64_t>(c) + 1),
+                    std::move(windows[static_cast<std::size_t>(c)])});
+  }
+
+  const Dataset& dataset_;
+  const GrowOptions& options_;
+  ThreadPool& pool_;
+  Interrupt& interrupt_;
+  SearchContext context_;
+  std::unique_ptr<LogTable> log_table_;
+
+  std::vector<BuildNode> nodes_;
+  std::vector<double> counts_;
+  std::vector<Task<W>> pending_;
+
+  NodeView<W> view_;
+  std::vector<ClassId> local_class_, local_labels_;
+  std::vector<std::int32_t> columns_, shuffled_;
+  std::vector<std::size_t> swaps_;
+  std::vector<Candidate> candidates_;
+  std::vector<SearchScratch<W>> scratch_;
+  CompactScratch compact_scratch_;
+  PartitionScratch<W> partition_scratch_;
+};
+
+// Whole-number arithmetic serves unless weights get divided or scaled, or are too large for its tables.
+bool weights_stay_whole(const Dataset& dataset, const GrowOptions& options) {
+  if (!options.class_scale.empty()) return false;
+  const auto has_missing = [](const Column& column) { return column.has_missing; };
+  if (options.missing == Missing::fractional &&
+      std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
+    return false;
+  double total = 0;
+  for (const double weight : dataset.weights) {
+    if (weight != std::floor(weight)) return false;
+    total += weight;
+  }
+  return total <= std::max<double>(1 << 22, 2.0 * dataset.n_rows());
+}
+
+}  // namespace
+
+Tree grow(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool, Interrupt& interrupt) {
+  if (weights_stay_whole(dataset, options)) return Grower<std::uint32_t>(dataset, options, pool, interrupt).grow();
+  return Grower<double>(dataset, options, pool, interrupt).grow();
+}
+
+}  // namespace petiole

@@ -1,0 +1,147 @@
+#include "partition.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace petiole {
+namespace {
+
+// Ranks the codes of the window's rows anew. Nominal codes stay, because split tables are indexed by category.
+template <class W>
+void compact_column(const Window<W>& window, FrameColumn& column, Codes& storage, CompactScratch& scratch) {
+  const std::uint32_t n = window.size();
+  const RowId* rows = window.rows();
+  const std::uint32_t n_old = column.n_codes + (column.has_missing ? 1 : 0);
+  column.codes->visit([&](const auto* codes) {
+    scratch.present.reserve(n_old);
+    for (std::uint32_t i = 0; i < n; ++i) scratch.present.insert(codes[rows[i]]);
+    if (scratch.new_code.size() < n_old) scratch.new_code.resize(n_old);
+    std::uint32_t n_present = 0;
+    std::uint32_t last = 0;
+    scratch.present.drain(n_old, [&](std::uint32_t code) {
+      scratch.new_code[code] = column.nominal ? code : n_present;
+      ++n_present;
+      last = code;
+    });
+    column.has_missing = last == column.n_codes;
+    if (n_present == 1) {  // constant, or wholly missing: no split here or below
+      column.codes = nullptr;
+      return;
+    }
+    if (!column.nominal) column.n_codes = n_present - (column.has_missing ? 1 : 0);
+    storage = Codes(n, std::uint64_t{column.n_codes} + 1);
+    storage.visit([&](auto* fresh) {
+      using Code = std::remove_pointer_t<decltype(fresh)>;
+      for (std::uint32_t i = 0; i < n; ++i) fresh[i] = static_cast<Code>(scratch.new_code[codes[rows[i]]]);
+    });
+    column.codes = &storage;
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<const Frame> frame_of(const Dataset& dataset) {
+  auto frame = std::make_shared<Frame>();
+  frame->n_rows = dataset.n_rows();
+  for (std::size_t j = 0; j < dataset.columns.size(); ++j) {
+    const Column& column = dataset.columns[j];
+    frame->column_of.push_back(static_cast<std::int32_t>(j));
+    frame->columns.push_back(
+        {&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.nominal, column.has_missing});
+  }
+  return frame;
+}
+
+template <class W>
+void compact(Window<W>& window, CompactScratch& scratch) {
+  const Frame& old = *window.frame;
+  auto frame = std::make_shared<Frame>();
+  frame->n_rows = window.size();
+  frame->origin.resize(window.size());
+  for (std::uint32_t i = 0; i < window.size(); ++i) frame->origin[i] = old.dataset_row(window.rows()[i]);
+  frame->column_of.assign(old.column_of.size(), -1);
+  frame->storage.resize(old.columns.size());  // never resized again: columns point into it
+  for (std::size_t j = 0; j < old.columns.size(); ++j) {
+    FrameColumn column = old.columns[j];
+    compact_column(window, column, frame->storage[j], scratch);
+    if (column.codes == nullptr) continue;
+    frame->column_of[static_cast<std::size_t>(column.feature)] = static_cast<std::int32_t>(frame->columns.size());
+    frame->columns.push_back(column);
+  }
+  std::iota(window.rows(), window.rows() + window.size(), RowId{0});
+  window.frame = std::move(frame);
+}
+
+template <class W>
+std::uint32_t partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut,
+                           PartitionScratch<W>& scratch) {
+  const std::uint32_t n = window.size();
+  scratch.reserve(n);
+  RowId* row = window.rows();
+  ClassId* label = window.labels();
+  W* weight = window.weights();
+  // Left entries move down in place, right entries wait in the scratch:
+  //   row   a B c D E f    (capitals go right)
+  //   in place: a c f      scratch: B D E     then the scratch is appended.
+  std::uint32_t n_left = 0, n_right = 0;
+  column.codes->visit([&](const auto* codes) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const RowId r = row[i];
+      const ClassId y = label[i];
+      const W w = weight[i];
+      const std::uint32_t right = codes[r] > cut;
+      row[n_left] = r;
+      label[n_left] = y;
+      weight[n_left] = w;
+      scratch.row[n_right] = r;
+      scratch.label[n_right] = y;
+      scratch.weight[n_right] = w;
+      n_left += 1 - right;
+      n_right += right;
+    }
+  });
+  std::copy_n(scratch.row.begin(), n_right, row + n_left);
+  std::copy_n(scratch.label.begin(), n_right, label + n_left);
+  std::copy_n(scratch.weight.begin(), n_right, weight + n_left);
+  return n_left;
+}
+
+template <class W>
+std::vector<std::uint32_t> partition_by(const Window<W>& window, const FrameColumn& column,
+                                        const std::vector<std::int32_t>& branch_of_code, int n_branches,
+                                        PartitionScratch<W>& scratch) {
+  const std::uint32_t n = window.size();
+  scratch.reserve(n);
+  std::vector<std::uint32_t> offsets(static_cast<std::size_t>(n_branches) + 1, 0);
+  column.codes->visit([&](const auto* codes) {
+    const auto branch = [&](std::uint32_t i) { return static_cast<std::size_t>(branch_of_code[codes[window.rows()[i]]]); };
+    for (std::uint32_t i = 0; i < n; ++i) ++offsets[branch(i) + 1];
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+    auto& next = scratch.start;
+    next.assign(offsets.begin(), offsets.end() - 1);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::uint32_t to = next[branch(i)]++;
+      scratch.row[to] = window.rows()[i];
+      scratch.label[to] = window.labels()[i];
+      scratch.weight[to] = window.weights()[i];
+    }
+  });
+  std::copy_n(scratch.row.begin(), n, window.rows());
+  std::copy_n(scratch.label.begin(), n, window.labels());
+  std::copy_n(scratch.weight.begin(), n, window.weights());
+  return offsets;
+}
+
+template void compact(Window<std::uint32_t>&, CompactScratch&);
+template void compact(Window<double>&, CompactScratch&);
+template std::uint32_t partition_at(const Window<std::uint32_t>&, const FrameColumn&, std::uint32_t,
+                                    PartitionScratch<std::uint32_t>&);
+template std::uint32_t partition_at(const Window<double>&, const FrameColumn&, std::uint32_t,
+                                    PartitionScratch<double>&);
+template std::vector<std::uint32_t> partition_by(const Window<std::uint32_t>&, const FrameColumn&,
+                                                 const std::vector<std::int32_t>&, int,
+                                                 PartitionScratch<std::uint32_t>&);
+template std::vector<std::uint32_t> partition_by(const Window<double>&, const FrameColumn&,
+                                                 const std::vector<std::int32_t>&, int, PartitionScratch<double>&);
+
+}  // namespace petiole

@@ -1,0 +1,347 @@
+#include "split.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "random.hpp"
+#include "scan.hpp"
+
+namespace petiole {
+namespace {
+
+// C4.5 asks more of both sides of a numeric cut in large nodes: a tenth of the mean class size, at most 25.
+double least_side(const SearchContext& context, double known_weight) {
+  const double least = context.options->min_samples_leaf;
+  if (context.options->criterion != Criterion::gain_ratio) return least;
+  return std::clamp(0.1 * known_weight / context.n_classes, least, std::max(25.0, least));
+}
+
+double split_info(std::initializer_list<double> branches) {
+  double total = 0, sum = 0;
+  for (const double weight : branches) {
+    total += weight;
+    sum += n_log2_n(weight);
+  }
+  return total > 0 ? (n_log2_n(total) - sum) / total : 0.0;
+}
+
+// The search for one attribute's candidate at one node, for one criterion.
+template <class C>
+class Search {
+ public:
+  using W = typename C::Weight;
+
+  Search(const SearchContext& context, const NodeView<W>& node, const C& criterion, SearchScratch<W>& scratch)
+      : context_(context), options_(*context.options), node_(node), criterion_(criterion), scratch_(scratch) {
+    const auto scale = scale_of(node_);
+    for (int k = 0; k < node_.n_classes(); ++k)
+      split_weight_ += static_cast<double>(scale(k, node_.class_totals[static_cast<std::size_t>(k)]));
+  }
+
+  Candidate numeric(const FrameColumn& column) {
+    return column.codes->visit([&](const auto* codes) {
+      if (node_.n_classes() != 2) return numeric_many(column, codes);
+      if constexpr (std::is_same_v<W, double>) return numeric_two<RealPair>(column, codes);
+      else if (node_.weight < 65536) return numeric_two<PackedSmall>(column, codes);
+      else return numeric_two<PackedLarge>(column, codes);
+    });
+  }
+
+  Candidate nominal(const FrameColumn& column) {
+    column.codes->visit([&](const auto* codes) { group_by_code(node_, column, codes, scratch_); });
+    return options_.nominal_splits == NominalSplits::multiway ? multiway(column) : binary(column);
+  }
+
+ private:
+  struct Sums {  // in the criterion's scale, except true_weight
+    double mass = 0, weight = 0, true_weight = 0;
+  };
+
+  bool separate() const { return options_.missing == Missing::separate; }
+
+  // Sums of a vector of true class weights, which is scaled in place.
+  Sums sums_of(std::vector<W>& counts) const {
+    Sums sums;
+    const auto scale = scale_of(node_);
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+      sums.true_weight += static_cast<double>(counts[k]);
+      counts[k] = scale(static_cast<int>(k), counts[k]);
+      sums.weight += static_cast<double>(counts[k]);
+    }
+    sums.mass = criterion_.real(mass_of(criterion_, counts.data(), static_cast<int>(counts.size())));
+    return sums;
+  }
+
+  Sums sums_of_two(W zero, W one) {
+    scratch_.branch_counts = {zero, one};
+    return sums_of(scratch_.branch_counts);
+  }
+
+  CutLimits limits(double min_side) const { return {min_side, split_weight_}; }
+
+  template <class Pair, class Code>
+  Candidate numeric_two(const FrameColumn& column, const Code* codes) {
+    const Pair missing = count_two_classes<Pair>(node_, column, codes, scratch_);
+    const W known_zero = node_.class_totals[0] - missing.zero(), known_one = node_.class_totals[1] - missing.one();
+    const double known_weight = static_cast<double>(known_zero) + static_cast<double>(known_one);
+    const Cut cut = walk_two_classes(node_, column, Pair::both(known_zero, known_one), criterion_,
+                                     limits(least_side(context_, known_weight)), scratch_);
+    if (!column.has_missing && !cut.found) return {};
+    return numeric_candidate(column, cut, sums_of_two(known_zero, known_one),
+                             sums_of_two(missing.zero(), missing.one()));
+  }
+
+  template <class Code>
+  Candidate numeric_many(const FrameColumn& column, const Code* codes) {
+    group_by_code(node_, column, codes, scratch_);
+    const Groups<W>& groups = scratch_.groups;
+    const bool any_missing = groups.code.back() == column.n_codes;
+    scratch_.order.resize(groups.size() - (any_missing ? 1 : 0));
+    std::iota(scratch_.order.begin(), scratch_.order.end(), 0u);
+    Sums missing;
+    scratch_.right_counts = node_.class_totals;
+    if (any_missing) {
+      add_group(groups.size() - 1, zeroed_branch_counts());
+      for (std::size_t k = 0; k < scratch_.right_counts.size(); ++k)
+        scratch_.right_counts[k] -= scratch_.branch_counts[k];
+      missing = sums_of(scratch_.branch_counts);
+    }
+    scratch_.branch_counts = scratch_.right_counts;
+    const Sums known = sums_of(scratch_.branch_counts);
+    const Cut cut =
+        walk_groups(node_, scratch_.order, criterion_, limits(least_side(context_, known.true_weight)), scratch_);
+    Candidate candidate = numeric_candidate(column, cut, known, missing);
+    if (candidate.found && !candidate.known_or_missing) candidate.cut = groups.code[cut.position - 1];
+    return candidate;
+  }
+
+  Candidate numeric_candidate(const FrameColumn& column, Cut cut, const Sums& known, const Sums& missing) {
+    Candidate candidate;
+    candidate.found = cut.found;
+    candidate.cut = cut.position;
+    candidate.gain = cut.found ? (known.mass - cut.mass) / split_weight_ : 0.0;
+    candidate.split_info = split_info({cut.left, known.weight - cut.left, missing.weight});
+    if (separate() && column.has_missing) separate_missing(candidate, cut, known, missing);
+    if (candidate.found && options_.criterion == Criterion::gain_ratio) {
+      candidate.gain -= std::log2(cut.tries) / node_.weight;
+      candidate.found = candidate.gain > kTie;
+    }
+    return candidate;
+  }
+
+  // Missing rows as a branch of their own: the gain counts it, and "known or missing" is one more cut.
+  void separate_missing(Candidate& candidate, Cut& cut, const Sums& known, const Sums& missing) {
+    const double all_mass = node_mass();
+    if (cut.found) candidate.gain = (all_mass - cut.mass - missing.mass) / split_weight_;
+    const double least = options_.min_samples_leaf - kWeightSlack;
+    if (known.true_weight < least || missing.true_weight < least) return;
+    ++cut.tries;
+    const double gain = (all_mass - known.mass - missing.mass) / split_weight_;
+    if (candidate.found && gain <= candidate.gain + kTie) return;
+    candidate.found = true;
+    candidate.known_or_missing = true;
+    candidate.gain = gain;
+    candidate.split_info = split_info({known.weight, missing.weight});
+  }
+
+  double node_mass() {
+    scratch_.branch_counts = node_.class_totals;
+    return sums_of(scratch_.branch_counts).mass;
+  }
+
+  std::vector<W>& zeroed_branch_counts() {
+    scratch_.branch_counts.assign(static_cast<std::size_t>(node_.n_classes()), W{0});
+    return scratch_.branch_counts;
+  }
+
+  void add_group(std::uint32_t g, std::vector<W>& counts) const {
+    const Groups<W>& groups = scratch_.groups;
+    for (std::uint32_t i = groups.start[g]; i < groups.start[g + 1]; ++i) counts[groups.label[i]] += groups.weight[i];
+  }
+
+  // True class weights of the groups that take part in a nominal split go to scratch.right_counts; the missing group
+  // takes part only when missing is a value like any other. Returns how many groups take part.
+  std::uint32_t participants(const FrameColumn& column, Sums& known, Sums& missing) {
+    const Groups<W>& groups = scratch_.groups;
+    const bool any_missing = groups.code.back() == column.n_codes;
+    const bool set_apart = any_missing && !separate();
+    scratch_.right_counts = node_.class_totals;
+    if (set_apart) {
+      add_group(groups.size() - 1, zeroed_branch_counts());
+      for (std::size_t k = 0; k < scratch_.right_counts.size(); ++k)
+        scratch_.right_counts[k] -= scratch_.branch_counts[k];
+      missing = sums_of(scratch_.branch_counts);
+    }
+    scratch_.branch_counts = scratch_.right_counts;
+    known = sums_of(scratch_.branch_counts);
+    return groups.size() - (set_apart ? 1 : 0);
+  }
+
+  Candidate multiway(const FrameColumn& column) {
+    Sums known, missing;
+    const std::uint32_t n_branches = participants(column, known, missing);
+    double mass = 0, log_sum = n_log2_n(missing.weight);
+    int n_large = 0;
+    for (std::uint32_t g = 0; g < n_branches; ++g) {
+      add_group(g, zeroed_branch_counts());
+      const Sums branch = sums_of(scratch_.branch_counts);
+      mass += branch.mass;
+      log_sum += n_log2_n(branch.weight);
+      n_large += branch.true_weight >= options_.min_samples_leaf - kWeightSlack;
+    }
+    Candidate candidate;
+    candidate.found = n_large >= 2;
+    candidate.gain = (known.mass - mass) / split_weight_;
+    candidate.split_info = (n_log2_n(split_weight_) - log_sum) / split_weight_;
+    return candidate;
+  }
+
+  Candidate binary(const FrameColumn& column) {
+    Sums known, missing;
+    const std::uint32_t n_groups = participants(column, known, missing);
+    Candidate candidate;
+    const std::vector<W> counts = scratch_.right_counts;
+    for (const std::uint32_t k : ordering_classes()) {
+      order_by_share(n_groups, k);
+      scratch_.right_counts = counts;
+      const Cut cut = walk_groups(node_, scratch_.order, criterion_, limits(options_.min_samples_leaf), scratch_);
+      const double gain = (known.mass - cut.mass) / split_weight_;
+      if (!cut.found || (candidate.found && gain <= candidate.gain + kTie)) continue;
+      candidate.found = true;
+      candidate.gain = gain;
+      candidate.split_info = split_info({cut.left, known.weight - cut.left, missing.weight});
+      candidate.left.clear();
+      for (std::uint32_t g = 0; g < cut.position; ++g)
+        candidate.left.push_back(scratch_.groups.code[scratch_.order[g]]);
+    }
+    return candidate;
+  }
+
+  // Two classes need one ordering to find the best subset. More classes: the orderings by the share of each of the (at
+  // most eight) heaviest classes at the node are tried.
+  std::vector<std::uint32_t>& ordering_classes() {
+    auto& classes = scratch_.heaviest;
+    if (context_.n_classes == 2) return classes = {1}, classes;
+    classes.resize(static_cast<std::size_t>(node_.n_classes()));
+    std::iota(classes.begin(), classes.end(), 0u);
+    std::stable_sort(classes.begin(), classes.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return static_cast<double>(node_.class_totals[a]) > static_cast<double>(node_.class_totals[b]) + kWeightSlack;
+    });
+    classes.resize(std::min<std::size_t>(classes.size(), 8));
+    return classes;
+  }
+
+  void order_by_share(std::uint32_t n_groups, std::uint32_t k) {
+    auto& share = scratch_.share;
+    share.resize(n_groups);
+    const auto scale = scale_of(node_);
+    for (std::uint32_t g = 0; g < n_groups; ++g) {
+      double of_class = 0, all = 0;
+      for (std::uint32_t i = scratch_.groups.start[g]; i < scratch_.groups.start[g + 1]; ++i) {
+        const ClassId y = scratch_.groups.label[i];
+        const auto weight = static_cast<double>(scale(y, scratch_.groups.weight[i]));
+        all += weight;
+        if (y == k) of_class += weight;
+      }
+      // Rounded, so that shares which differ only by the rounding of their sums are equal.
+      share[g] = std::round(of_class / all * 1e12);
+    }
+    scratch_.order.resize(n_groups);
+    std::iota(scratch_.order.begin(), scratch_.order.end(), 0u);
+    std::stable_sort(scratch_.order.begin(), scratch_.order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return share[a] < share[b]; });
+  }
+
+  const SearchContext& context_;
+  const GrowOptions& options_;
+  const NodeView<W>& node_;
+  const C& criterion_;
+  SearchScratch<W>& scratch_;
+  double split_weight_ = 0;
+};
+
+template <class C>
+Candidate search(const SearchContext& context, const NodeView<typename C::Weight>& node, std::int32_t j,
+                 const C& criterion, SearchScratch<typename C::Weight>& scratch) {
+  const FrameColumn& column = node.frame->columns[static_cast<std::size_t>(j)];
+  Search<C> search(context, node, criterion, scratch);
+  Candidate candidate = column.nominal ? search.nominal(column) : search.numeric(column);
+  candidate.column = j;
+  return candidate;
+}
+
+}  // namespace
+
+template <>
+Candidate find_candidate(const SearchContext& context, const NodeView<std::uint32_t>& node, std::int32_t column,
+                         SearchScratch<std::uint32_t>& scratch) {
+  switch (context.options->criterion) {
+    case Criterion::gini:
+      return search(context, node, column, CountGini{}, scratch);
+    case Criterion::kearns_mansour:
+      return search(context, node, column, KearnsMansour<std::uint32_t>{}, scratch);
+    default:
+      return search(context, node, column, CountEntropy{context.log_table->data(), context.log_table->unit()}, scratch);
+  }
+}
+
+template <>
+Candidate find_candidate(const SearchContext& context, const NodeView<double>& node, std::int32_t column,
+                         SearchScratch<double>& scratch) {
+  switch (context.options->criterion) {
+    case Criterion::gini:
+      return search(context, node, column, RealGini{}, scratch);
+    case Criterion::kearns_mansour:
+      return search(context, node, column, KearnsMansour<double>{}, scratch);
+    default:
+      return search(context, node, column, RealEntropy{}, scratch);
+  }
+}
+
+namespace {
+
+// C4.5: an attribute must do at least as well as the average gain before its gain ratio counts.
+double average_gain(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates) {
+  double sum = 0;
+  int n = 0;
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.found || candidate.split_info <= kMinSplitInfo) continue;
+    const auto feature = static_cast<std::size_t>(frame.columns[static_cast<std::size_t>(candidate.column)].feature);
+    if (context.many_valued[feature] && !context.all_many_valued) continue;
+    sum += candidate.gain;
+    ++n;
+  }
+  return n > 0 ? sum / n : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates,
+           std::uint64_t key) {
+  const bool ratio = context.options->criterion == Criterion::gain_ratio;
+  const double least_gain = ratio ? average_gain(context, frame, candidates) - 1e-3 : 0.0;
+  Random random(key);
+  int chosen = -1;
+  std::uint32_t n_equal = 0;
+  double best = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& candidate = candidates[i];
+    if (!candidate.found) continue;
+    if (ratio && (candidate.split_info <= kMinSplitInfo || !(candidate.gain >= least_gain))) continue;
+    const double score = ratio ? candidate.gain / candidate.split_info : candidate.gain;
+    if (ratio && score <= kTie) continue;
+    if (chosen < 0 || score > best + kTie) {
+      n_equal = 1;
+    } else if (score < best - kTie || !context.options->random_ties) {
+      continue;
+    } else if (random.below(++n_equal) != 0) {
+      continue;
+    }
+    chosen = static_cast<int>(i);
+    best = std::max(best, score);
+  }
+  return chosen;
+}
+
+}  // namespace petiole

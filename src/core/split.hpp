@@ -1,0 +1,75 @@
+// Which split is best: one candidate per attribute, then the choice among them.
+#pragma once
+
+#include "options.hpp"
+#include "partition.hpp"
+
+namespace petiole {
+
+// The rows of a node as the search sees them. Labels are numbered among the classes present at the node, so a node with
+// two classes left is a two-class problem whatever the dataset has.
+template <class W>
+struct NodeView {
+  const Frame* frame = nullptr;
+  const RowId* rows = nullptr;
+  const ClassId* labels = nullptr;
+  const W* weights = nullptr;
+  std::uint32_t n = 0;
+  std::vector<W> class_totals;      // true weights per local class
+  std::vector<double> class_scale;  // split_class_weight per local class; all 1 without
+  double weight = 0;                // sum of true weights
+
+  int n_classes() const { return static_cast<int>(class_totals.size()); }
+};
+
+struct Candidate {
+  bool found = false;
+  std::int32_t column = -1;  // of the frame
+  double gain = 0;
+  double split_info = 0;
+  std::uint32_t cut = 0;            // numeric: codes <= cut go left
+  bool known_or_missing = false;    // numeric: the test is whether the value is known
+  std::vector<std::uint32_t> left;  // nominal binary: the codes that go left
+};
+
+// What the search needs to know beyond the node.
+struct SearchContext {
+  const GrowOptions* options = nullptr;
+  const LogTable* log_table = nullptr;  // whole-number weights only
+  int n_classes = 0;                    // of the dataset
+  double dataset_weight = 0;
+  bool all_many_valued = false;             // C4.5: every attribute has too many values for the average gain
+  std::vector<std::uint8_t> many_valued;    // per feature
+};
+
+// Rows grouped by code: entries of group g are label/weight[start[g] .. start[g+1]).
+template <class W>
+struct Groups {
+  std::vector<std::uint32_t> code, start;
+  std::vector<ClassId> label;
+  std::vector<W> weight;
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(code.size()); }
+};
+
+// Per-thread buffers of the search. Counters are all zero and the code set is empty between calls.
+template <class W>
+struct SearchScratch {
+  CodeSet present;
+  std::vector<std::uint64_t> counters;
+  std::vector<W> table;
+  Groups<W> groups;
+  std::vector<W> left_counts, right_counts, branch_counts;
+  std::vector<std::uint32_t> order, heaviest;
+  std::vector<double> share;
+};
+
+template <class W>
+Candidate find_candidate(const SearchContext& context, const NodeView<W>& node, std::int32_t column,
+                         SearchScratch<W>& scratch);
+
+// The index of the chosen candidate, or -1. `key` seeds the draw among equals.
+int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates,
+           std::uint64_t key);
+
+}  // namespace petiole

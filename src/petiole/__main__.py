@@ -1,0 +1,44 @@
+"""``python -m petiole``: a small comparison of leaf estimators on data that comes with scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+from sklearn.model_selection import StratifiedKFold
+
+from petiole import PETClassifier
+from petiole.smoothing import LeafEstimator, Laplace, Raw
+
+ESTIMATORS: dict[str, LeafEstimator] = {
+    "raw": Raw(),
+    "Laplace": Laplace(),
+    "Laplace, prior 0.5": Laplace(prior=0.5),
+    "Laplace, prior 3": Laplace(prior=3.0),
+}
+
+
+def compare(n_splits: int = 10) -> dict[str, np.ndarray]:
+    """Out-of-fold probabilities of the second class for every leaf estimator; each fold's tree is grown once."""
+    X, y = load_breast_cancer(return_X_y=True)
+    proba = {name: np.empty(len(y)) for name in ESTIMATORS}
+    for train, test in StratifiedKFold(n_splits, shuffle=True, random_state=0).split(X, y):
+        model = PETClassifier.c44().fit(X[train], y[train])
+        for name, estimator in ESTIMATORS.items():
+            proba[name][test] = model.with_smoothing(estimator).predict_proba(X[test])[:, 1]
+    return proba
+
+
+def main() -> None:
+    """Print how good the probabilities of each estimator are."""
+    _, y = load_breast_cancer(return_X_y=True)
+    print(f"breast-cancer: {len(y)} rows; one C4.4 tree per fold, 10-fold cross-validation\n")
+    print(f"{'leaf estimator':<20}{'log-loss (bits)':>16}{'Brier score':>13}{'accuracy':>10}")
+    for name, p in compare().items():
+        bits = log_loss(y, np.clip(p, 1e-3, 1 - 1e-3)) / np.log(2)
+        print(f"{name:<20}{bits:>16.3f}{brier_score_loss(y, p):>13.4f}{accuracy_score(y, p > 0.5):>10.3f}")
+    print("\nThe trees are the same in every line: only what their leaves say differs (probabilities floored at 0.001).")
+
+
+if __name__ == "__main__":
+    main()

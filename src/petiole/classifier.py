@@ -1,0 +1,99 @@
+"""What all tree-based classifiers share: data in, labels out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from petiole.dataset import FeatureEncoder
+from petiole.grow import MAX_CLASSES, TrainingSet
+from petiole.labels import check_same_length, check_weights, encode_labels
+
+
+class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers. A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows."""
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
+        return self._average(self._encode(X))
+
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Natural logarithms of the class probabilities; -inf where a probability is zero."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each row, the first of equals."""
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        raise NotImplementedError
+
+    def _encode_training(self, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, TrainingSet]:
+        """Check and encode the training data; rows of weight zero are absent from here on."""
+        classes, labels = encode_labels(y)
+        validate_data(self, X, skip_check_array=True)
+        n_rows = _num_samples(X)
+        check_same_length(n_rows, len(labels))
+        weights = check_weights(sample_weight, n_rows)
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            X, weights = _safe_indexing(X, kept), weights[kept]
+            present, labels = np.unique(labels[kept], return_inverse=True)
+            classes, labels = classes[present], labels.astype(np.int32)
+        encoder, matrix = FeatureEncoder.fit(X, self.categorical_features)
+        if len(classes) > MAX_CLASSES:
+            raise ValueError(f"y has {len(classes)} classes: at most {MAX_CLASSES} are supported; is y a continuous target?")
+        if matrix.shape[0] >= 2**31:
+            raise ValueError(f"X has {matrix.shape[0]} rows: at most {2**31 - 1} are supported; fit on a sample")
+        self._warn_of_small_weights(weights)
+        return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes)
+
+    def _warn_of_small_weights(self, weights: npt.NDArray[np.float64] | None) -> None:
+        if weights is None:
+            return
+        total, least = float(weights.sum()), 2 * float(self.min_samples_leaf)
+        if total < least <= len(weights):
+            warnings.warn(
+                f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}, so no node can be split. A row "
+                "of weight 2 counts as two rows: multiply the weights so that their mean is 1.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _encode(self, X: Any) -> npt.NDArray[Any]:
+        """Rows to predict, as the tree's matrix."""
+        encoder = self.__dict__.get("encoder_")
+        if encoder is None:
+            check_is_fitted(self)
+        # Names and widths are scikit-learn's to check, except for the plain array of the right width: it has no names, and
+        # for one row the check would cost more than the prediction.
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == encoder.n_features
+        flat = getattr(X, "ndim", 2) != 2  # the encoder says how to reshape it
+        if not flat and (not plain or encoder.feature_names is not None):
+            validate_data(self, X, skip_check_array=True, reset=False)
+        return encoder.transform(X)
+
+    def _seed(self) -> int | None:
+        """The seed that enters at fit; None leaves ties to the first attribute."""
+        if self.random_state is None:
+            return None
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _n_threads(self) -> int:
+        return 1 if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

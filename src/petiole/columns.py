@@ -1,0 +1,266 @@
+"""One column at a time: numbers stay numbers, nominal values become codes, missing values become NaN.
+
+A column learned in training is one of three kinds. Each kind has ``categories`` (None unless nominal) and
+``encode``, which turns the values of a column into numbers. New kinds of columns belong here, not in ``if``s
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+SCALAR_TYPES = (str, numbers.Real, Decimal, np.bool_)
+NOMINAL_TYPES = (str, bool, np.bool_)
+MISSING = float("nan")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one column as they came, with what its dtype says about them."""
+
+    name: str | int  # the index where the table has no names
+    values: NDArray[Any]  # 1-D, any dtype; missing is NaN, None, pandas.NA or pandas.NaT
+    nominal_by_dtype: bool | None = None  # None: the dtype says nothing, the values must
+    positions: NDArray[np.intp] | None = None  # of each row's value in values; None: one value per row
+
+    def spread(self, per_value: NDArray[Any]) -> NDArray[Any]:
+        """Turn what was worked out for each value into one entry per row."""
+        return per_value if self.positions is None else per_value[self.positions]
+
+    def __str__(self) -> str:
+        return describe_column(self.name)
+
+
+class NumericColumn:
+    """Values are compared by size."""
+
+    categories: None = None
+
+    def encode(self, column: Column) -> NDArray[Any]:
+        """Return a number (of any numeric dtype) for each value of the column."""
+        return as_numbers(column)
+
+
+class NominalColumn:
+    """Values are names without an order; the code of a value is its position among the categories.
+
+    >>> NominalColumn(np.array([1, 2])).encode(Column(0, np.array([2.0, 1.0, 7.0])))
+    array([ 1.,  0., nan])
+    """
+
+    def __init__(self, categories: NDArray[Any]) -> None:
+        self.categories = categories
+        self._code_of = {value: code for code, value in enumerate(categories.tolist())}
+
+    def encode(self, column: Column) -> Floats:
+        """Return a code for each value of the column; a value never seen in training is missing."""
+        check_dtype(column)
+        if _sorts_like(column.values, self.categories):
+            return _positions(column.values, self.categories)
+        values = column.values.tolist()
+        check_scalars(set(map(type, values)), column)
+        return look_up(self._code_of, values)
+
+
+class EmptyColumn:
+    """Every value was missing in training, so nothing was learned and every value stays missing.
+
+    Without this kind, a text column that happens to be empty in one training fold would count as numeric and
+    refuse its own text at prediction time.
+    """
+
+    categories: None = None
+
+    def encode(self, column: Column) -> Floats:
+        """Return NaN for each value of the column."""
+        return np.full(len(column.values), MISSING)
+
+
+ColumnKind = NumericColumn | NominalColumn | EmptyColumn
+
+
+def learn_column(column: Column, nominal: bool | None = None) -> tuple[ColumnKind, NDArray[Any]]:
+    """Decide what kind a training column is and encode its rows; ``nominal=None`` lets the column decide.
+
+    >>> kind, codes = learn_column(Column("city", np.array(["Rome", None, "Bern"], dtype=object)))
+    >>> kind.categories, codes
+    (array(['Bern', 'Rome'], dtype=object), array([ 1., nan,  0.]))
+    """
+    check_dtype(column)
+    kind: ColumnKind
+    if is_nominal(column) if nominal is None else nominal:
+        categories = find_categories(column)
+        kind = NominalColumn(categories) if len(categories) else EmptyColumn()
+        return kind, column.spread(kind.encode(column))
+    encoded = as_numbers(column)
+    untyped = column.values.dtype.kind == "O"
+    kind = EmptyColumn() if untyped and np.isnan(encoded).all() else NumericColumn()
+    return kind, column.spread(encoded)
+
+
+def is_nominal(column: Column) -> bool:
+    """By dtype if it tells, else by content: one string or truth value makes a column nominal."""
+    if column.nominal_by_dtype is not None:
+        return column.nominal_by_dtype
+    if column.values.dtype.kind != "O":
+        return column.values.dtype.kind in "Ub"
+    types = set(map(type, column.values.tolist()))
+    check_scalars(types, column)
+    return any(issubclass(type_, NOMINAL_TYPES) for type_ in types)
+
+
+def as_numbers(column: Column) -> NDArray[Any]:
+    """Read the values as numbers; strings count if they spell a number."""
+    check_dtype(column)
+    if column.values.dtype.kind in "biuf":
+        return column.values
+    values = column.values.tolist()
+    types = set(map(type, values))
+    check_scalars(types, column)
+    missing = missing_types()
+    if not types.isdisjoint(missing):
+        values = [MISSING if type(value) in missing else value for value in values]
+    try:
+        return np.array(values, dtype=object).astype(np.float64)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"{column} holds {_first_non_number(values)!r}, which is not a number: "
+            "convert the column to numbers, or list it in categorical_features when fitting"
+        ) from None
+
+
+def find_categories(column: Column) -> NDArray[Any]:
+    """Return the distinct values, without missing ones, sorted so that the order of rows does not matter."""
+    values = column.values
+    if values.dtype.kind in "biuf":
+        found: NDArray[Any] = np.unique(values)
+        return found[: np.count_nonzero(~np.isnan(found))]  # NaN is sorted to the end
+    distinct = set(values.tolist()) if values.dtype.kind == "U" else _distinct_objects(column)
+    return _as_native_if_uniform(sort_values(distinct))
+
+
+def sort_values(values: Iterable[Any]) -> list[Any]:
+    """Sort by value where values compare; else numbers first, then by type name and spelling.
+
+    >>> sort_values(["b", 2, "a", 1.5])
+    [1.5, 2, 'a', 'b']
+    """
+    listed = list(values)
+    try:
+        return sorted(listed)
+    except TypeError:
+        return sorted(listed, key=_mixed_sort_key)
+
+
+def look_up(code_of: Mapping[Any, int], values: list[Any]) -> Floats:
+    """Return the code of each value, NaN where there is none: missing values are never keys."""
+    codes = map(code_of.get, values, repeat(MISSING))
+    return np.fromiter(codes, np.float64, count=len(values))
+
+
+def missing_types() -> frozenset[type]:
+    """Return the types that mean missing; pandas has its own, if the user has imported it."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return frozenset({type(None)})
+    return frozenset({type(None), type(pandas.NA), type(pandas.NaT)})
+
+
+def check_dtype(column: Column) -> None:
+    """Refuse the dtypes that hold neither numbers nor names."""
+    kind = column.values.dtype.kind
+    if kind == "c":
+        raise complex_not_supported(str(column))
+    if kind not in "biufUO":
+        raise unsupported_dtype(str(column), column.values.dtype)
+
+
+def check_scalars(types: set[type], column: Column) -> None:
+    """Refuse columns of objects that hold anything but strings, numbers, truth values and missing values."""
+    for type_ in types - missing_types():
+        if issubclass(type_, (complex, np.complexfloating)):
+            raise complex_not_supported(str(column))
+        if not issubclass(type_, SCALAR_TYPES):
+            example = next(value for value in column.values.tolist() if type(value) is type_)
+            raise TypeError(
+                f"{column}: argument must be a string or a real number, not {type_.__name__!r} "
+                f"({example!r}): convert the column to numbers or strings"
+            )
+
+
+def describe_column(name: str | int) -> str:
+    """Say which column is meant in an error message."""
+    return f"column {name!r}"
+
+
+def complex_not_supported(what: str) -> ValueError:
+    """Build the error for complex numbers, in the words scikit-learn uses."""
+    return ValueError(f"Complex data not supported ({what}): give real and imaginary parts as two columns")
+
+
+def unsupported_dtype(what: str, dtype: object) -> TypeError:
+    """Build the error for dates, lists, bytes and the like."""
+    return TypeError(
+        f"{what} has dtype {dtype}, which is neither numeric nor nominal: convert it to numbers "
+        "(dates to days since some date, lists to one column per entry) or to strings"
+    )
+
+
+def _sorts_like(values: NDArray[Any], categories: NDArray[Any]) -> bool:
+    """Whether a binary search is exact; numpy would compare int64 with uint64 as floats."""
+    if values.dtype.kind not in "biuf" or categories.dtype.kind not in "biuf":
+        return False
+    both_whole = values.dtype.kind != "f" and categories.dtype.kind != "f"
+    return not (both_whole and np.result_type(values, categories).kind == "f")
+
+
+def _positions(values: NDArray[Any], categories: NDArray[Any]) -> Floats:
+    found = np.searchsorted(categories, values)
+    np.minimum(found, len(categories) - 1, out=found)
+    return np.where(categories[found] == values, found, MISSING)
+
+
+def _distinct_objects(column: Column) -> set[Any]:
+    values = column.values.tolist()
+    check_scalars(set(map(type, values)), column)
+    missing = missing_types()
+    distinct = {value for value in set(values) if type(value) not in missing}
+    # NaN is the one value that differs from itself
+    return {_plain(value) for value in distinct if value == value}
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy's scalars into Python's, so that the categories print alike wherever they came from."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _as_native_if_uniform(values: list[Any]) -> NDArray[Any]:
+    for native in (bool, int, float):
+        if values and all(type(value) is native for value in values):
+            return np.array(values)
+    return np.array(values, dtype=object)
+
+
+def _mixed_sort_key(value: Any) -> tuple[str, float, str]:
+    if isinstance(value, str):
+        return (type(value).__name__, 0.0, value)
+    return ("", float(value), "")
+
+
+def _first_non_number(values: list[Any]) -> Any:
+    for value in values:
+        try:
+            float(value)
+        except (ValueError, OverflowError):
+            return value
+    raise AssertionError("every value is a number")  # pragma: no cover

@@ -1,0 +1,76 @@
+"""Checks of parameters: an error names the parameter, its value and what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """``value`` is one of ``choices``."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise ValueError(f"{name}={value!r}: must be one of {', '.join(repr(choice) for choice in choices)}")
+
+
+def check_whole(name: str, value: Any, least: int, *, optional: bool = False) -> None:
+    """``value`` is a whole number at least ``least``, or None where that is allowed."""
+    if optional and value is None:
+        return
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
+        none = " or None" if optional else ""
+        raise ValueError(f"{name}={value!r}: must be a whole number at least {least}{none}")
+
+
+def check_number(name: str, value: Any, least: float, most: float = math.inf) -> None:
+    """``value`` is a finite number between ``least`` and ``most``."""
+    good = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(float(value))
+    if not good or not least <= float(value) <= most:
+        bound = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
+        raise ValueError(f"{name}={value!r}: must be a number {bound}")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """``value`` lies strictly between 0 and 1."""
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < float(value) < 1:
+        raise ValueError(f"{name}={value!r}: must be a number strictly between 0 and 1")
+
+
+def resolve_max_features(value: Any, n_features: int) -> int:
+    """How many attributes are drawn at each node."""
+    if value is None:
+        return n_features
+    if value == "sqrt":
+        return math.ceil(math.sqrt(n_features))
+    if value == "log2":
+        return max(1, math.ceil(math.log2(n_features)))
+    if isinstance(value, Integral) and not isinstance(value, bool) and value >= 1:
+        return min(int(value), n_features)
+    if isinstance(value, Real) and not isinstance(value, (bool, Integral)) and 0 < float(value) <= 1:
+        return max(1, int(float(value) * n_features))
+    raise ValueError(
+        f"max_features={value!r}: must be None, 'sqrt', 'log2', a whole number at least 1 or a fraction in (0, 1]"
+    )
+
+
+def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarray) -> list[float]:
+    """One factor per class that steers the splits; an empty list for none."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        if value != "balanced":
+            raise ValueError(f"split_class_weight={value!r}: must be None, 'balanced', or a dict from class to number")
+        return list(class_weights.sum() / (len(classes) * class_weights))
+    if not isinstance(value, Mapping):
+        raise ValueError(f"split_class_weight={value!r}: must be None, 'balanced', or a dict from class to number")
+    labels = classes.tolist()
+    unknown = [label for label in value if label not in labels]
+    if unknown:
+        raise ValueError(f"split_class_weight names the class {unknown[0]!r}, but the classes are {labels}: remove or rename it")
+    for label, weight in value.items():
+        if not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
+            raise ValueError(f"split_class_weight[{label!r}]={weight!r}: must be a number greater than 0")
+    return [float(value.get(label, 1.0)) for label in labels]

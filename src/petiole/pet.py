@@ -1,0 +1,295 @@
+"""One tree: C4.5, C4.4 or CART-like growth, and any leaf estimator."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from petiole import traversal
+from petiole.classifier import TreeBasedClassifier
+from petiole.grow import TrainingSet, check_growth_parameters, grow_tree
+from petiole.impurity import split_gains
+from petiole.labels import check_same_length, check_weights, label_codes
+from petiole.parameters import check_choice, check_fraction, check_number, check_whole
+from petiole.pruning import collapse, prune_by_error, prune_with_set
+from petiole.smoothing import LeafEstimator, as_leaf_estimator
+from petiole.tree import Tree
+
+PRUNINGS = (None, "collapse", "error_based", "pruning_set")
+
+
+class PETClassifier(TreeBasedClassifier):
+    """A probability estimation tree: one decision tree whose leaves say how probable each class is.
+
+    The tree keeps the class counts of every node and never changes; ``smoothing`` turns counts into probabilities and can
+    be exchanged after the fit with :meth:`with_smoothing`. ``PETClassifier.c44()`` and ``PETClassifier.c45()`` set the
+    switches of Quinlan's C4.5 (1993) and of C4.4 (Provost & Domingos 2003).
+
+    Parameters
+    ----------
+    criterion : {"entropy", "gain_ratio", "gini", "kearns_mansour"}, default="entropy"
+        What makes a split good. "entropy" is information gain; "gain_ratio" is C4.5's whole rule: the log2(tries)/n
+        correction for numeric attributes, a minimum per side that grows with the node, and the best ratio among attributes
+        of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)).
+    max_depth : int or None, default=None
+        Largest depth of a leaf; the root has depth 0.
+    min_samples_leaf : float, default=2
+        Least weight in a branch: C4.5's MinObj. A nominal split needs two such branches, a numeric split has two.
+    max_features : None, "sqrt", "log2", int or float, default=None
+        Attributes drawn at each node; "sqrt" and "log2" are rounded up. If none of them can be split, more are drawn.
+    max_bins : int or None, default=None
+        None tries every cut. A number puts each numeric attribute into at most that many bins of equal weight first.
+    categorical_features : "from_dtype", list of names or indices, boolean mask or None, default="from_dtype"
+        Nominal columns. By default strings, booleans and categoricals are nominal.
+    nominal_splits : {"multiway", "binary"}, default="multiway"
+        One branch per category, as in C4.5, or the best division of the categories into two. The latter is optimal for two
+        classes; for more, divisions along the share of each of the node's eight heaviest classes are tried.
+    missing : {"fractional", "separate"}, default="fractional"
+        "fractional" sends a row down every branch with a part of its weight (C4.5). "separate" gives missing values a
+        branch of their own, in training and prediction.
+    threshold : {"midpoint", "data"}, default="midpoint"
+        Where a numeric cut lies: midway between two neighbouring values at the node, or, as in C4.5, at the largest value of
+        the training set below that.
+    pruning : {None, "collapse", "error_based", "pruning_set"}, default=None
+        Done after growth. "error_based" is C4.5's, with subtree raising, after collapsing. "pruning_set" picks the subtree
+        on the weakest-link path with the least error on held-out rows. Pruned trees rank worse: leave it off for
+        probabilities.
+    confidence : float, default=0.25
+        C4.5's CF for "error_based"; smaller prunes more.
+    pruning_fraction : float, default=1/3
+        Share of every class held out by "pruning_set" when ``fit`` is given no ``pruning_set``.
+    smoothing : str or leaf estimator, default="laplace"
+        "raw", "laplace", or an object of :mod:`petiole.smoothing`.
+    split_class_weight : None, "balanced" or dict, default=None
+        Factors per class that steer the choice of splits only; counts and probabilities stay true to the data. What
+        mistakes cost belongs to the decision, so there is no class_weight.
+    random_state : int, RandomState or None, default=None
+        With a seed, ties between attributes are drawn at random; without, the first attribute wins and, with
+        ``max_features=None``, the tree is the same every time.
+    n_jobs : int or None, default=None
+        Threads; the tree does not depend on their number.
+    verbose : int, default=0
+        1 prints what was grown and how long it took.
+
+    Attributes
+    ----------
+    tree_ : Tree
+    classes_ : array of the class labels
+    node_probabilities_ : array of shape (n_nodes, n_classes)
+        What the leaf estimator says at every node.
+    n_features_in_ : int
+    feature_names_in_ : array of str, only when X has column names
+    feature_importances_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from petiole import PETClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PETClassifier.c44().fit(X, y)
+    >>> model.predict_proba(X[:1]).round(3)
+    array([[0.962, 0.019, 0.019]])
+    >>> model.with_smoothing("raw").predict_proba(X[:1])
+    array([[1., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        criterion: str = "entropy",
+        *,
+        max_depth: int | None = None,
+        min_samples_leaf: float = 2,
+        max_features: str | float | None = None,
+        max_bins: int | None = None,
+        categorical_features: Any = "from_dtype",
+        nominal_splits: str = "multiway",
+        missing: str = "fractional",
+        threshold: str = "midpoint",
+        pruning: str | None = None,
+        confidence: float = 0.25,
+        pruning_fraction: float = 1 / 3,
+        smoothing: str | LeafEstimator = "laplace",
+        split_class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.nominal_splits = nominal_splits
+        self.missing = missing
+        self.threshold = threshold
+        self.pruning = pruning
+        self.confidence = confidence
+        self.pruning_fraction = pruning_fraction
+        self.smoothing = smoothing
+        self.split_class_weight = split_class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def c45(cls, **overrides: Any) -> PETClassifier:
+        """C4.5 (Quinlan 1993): gain ratio, error-based pruning, raw frequencies."""
+        c45 = {"criterion": "gain_ratio", "threshold": "data", "pruning": "error_based", "smoothing": "raw"}
+        return cls(**{**c45, **overrides})
+
+    @classmethod
+    def c44(cls, **overrides: Any) -> PETClassifier:
+        """C4.4 (Provost & Domingos 2003): C4.5 grown without pruning or collapsing, Laplace at the leaves."""
+        c44 = {"criterion": "gain_ratio", "threshold": "data", "pruning": None, "smoothing": "laplace"}
+        return cls(**{**c44, **overrides})
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, pruning_set: tuple[Any, Any] | None = None
+    ) -> PETClassifier:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_features)
+        y : labels of any kind, one per row
+        sample_weight : array of shape (n_rows,), optional
+            A row of weight 2 counts as two rows, a row of weight 0 as none.
+        pruning_set : (X, y), optional
+            Rows for ``pruning="pruning_set"``; without them ``pruning_fraction`` of the training rows are held out.
+        """
+        self._check_parameters(pruning_set)
+        estimator = as_leaf_estimator(self.smoothing)
+        encoder, training = self._encode_training(X, y, sample_weight)
+        started = time.perf_counter()
+        tree = self._grow_and_prune(encoder, training, pruning_set)
+        probabilities = estimator.node_probabilities(tree)
+        # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
+        self.encoder_ = encoder
+        self.classes_ = training.classes
+        self.tree_ = tree
+        self.node_probabilities_ = probabilities
+        if self.verbose:
+            print(f"[{type(self).__name__}] {tree} in {time.perf_counter() - started:.2f} s")
+        return self
+
+    def with_smoothing(self, smoothing: str | LeafEstimator) -> PETClassifier:
+        """A fitted classifier that shares this one's tree and differs in the leaf estimator only."""
+        estimator = as_leaf_estimator(smoothing)
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other.smoothing = smoothing
+        other.node_probabilities_ = estimator.node_probabilities(self.tree_)
+        return other
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """The leaf of each row. At a missing value that would be spread, the heaviest branch is followed."""
+        return traversal.leaf_ids(self._fitted_tree(), self._encode(X), n_threads=self._n_threads())
+
+    def decision_path(self, X: Any) -> sparse.csr_matrix:
+        """Indicator of the nodes that each row passes, shape (n_rows, n_nodes); with missing values several paths."""
+        paths = traversal.path_weights(self._fitted_tree(), self._encode(X))
+        paths.data = np.ones(len(paths.data), dtype=np.int64)
+        return paths
+
+    def leaf_weights(self, X: Any) -> sparse.csr_matrix:
+        """The weights of each row over the leaves, shape (n_rows, n_nodes); each row sums to 1."""
+        return traversal.leaf_weights(self._fitted_tree(), self._encode(X))
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """The criterion's total decrease by each attribute's splits, as shares that sum to 1 (all 0 for a single leaf)."""
+        tree = self._fitted_tree()
+        splits = ~tree.is_leaf
+        gains = split_gains(tree, self.criterion)
+        totals = np.bincount(tree.feature[splits], gains[splits], minlength=tree.n_features)
+        return totals / totals.sum() if totals.sum() > 0 else totals
+
+    def get_depth(self) -> int:
+        """Depth of the deepest leaf."""
+        return self._fitted_tree().depth
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves."""
+        return self._fitted_tree().n_leaves
+
+    def export_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
+        """The tree as indented text with the names of columns, categories and classes."""
+        return self._fitted_tree().export_text(**self._display_names(), max_depth=max_depth, decimals=decimals)
+
+    def plot(self, *, max_depth: int = 4, ax: Any = None) -> Any:
+        """Draw the tree with matplotlib: rules, counts and class probabilities; returns the axes."""
+        return self._fitted_tree().plot(**self._display_names(), max_depth=max_depth, ax=ax)
+
+    def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return self.tree_.router.average(matrix, self.node_probabilities_, self._n_threads())
+
+    def _fitted_tree(self) -> Tree:
+        check_is_fitted(self)
+        return self.tree_
+
+    def _display_names(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "feature_names": None if names is None else list(names),
+            "class_names": [str(label) for label in self.classes_],
+            "categories": self.encoder_.categories,
+            "probabilities": self.node_probabilities_,
+        }
+
+    def _check_parameters(self, pruning_set: Any) -> None:
+        check_growth_parameters(self)
+        check_choice("pruning", self.pruning, PRUNINGS)
+        check_number("confidence", self.confidence, 1e-6, 0.5)
+        check_fraction("pruning_fraction", self.pruning_fraction)
+        check_whole("verbose", self.verbose, 0)
+        if pruning_set is not None and self.pruning != "pruning_set":
+            raise ValueError(f"pruning_set was given but pruning={self.pruning!r}: use pruning='pruning_set', or leave it out")
+
+    def _grow_and_prune(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> Tree:
+        seed = self._seed()
+        held_out = None
+        if self.pruning == "pruning_set":
+            if pruning_set is not None:
+                held_out = self._encode_pruning_set(encoder, training, pruning_set)
+            else:
+                training, held_out = _hold_out(training, self.pruning_fraction, np.random.default_rng(seed))
+        if seed is None and self.max_features is not None:
+            seed = int(np.random.default_rng().integers(2**31))
+        tree = grow_tree(self, training, seed=seed, n_threads=self._n_threads())
+        if self.pruning == "collapse":
+            return collapse(tree)
+        if self.pruning == "error_based":
+            return prune_by_error(tree, training, self.confidence)
+        return tree if held_out is None else prune_with_set(tree, held_out)
+
+    def _encode_pruning_set(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> TrainingSet:
+        try:
+            X, y = pruning_set
+        except (TypeError, ValueError):
+            raise ValueError("pruning_set: must be a pair (X, y)") from None
+        matrix, labels = encoder.transform(X), label_codes(y, training.classes, "pruning_set")
+        check_same_length(len(matrix), len(labels))
+        return TrainingSet(matrix, labels, check_weights(None, len(matrix)), training.n_categories, training.classes)
+
+
+def _hold_out(
+    training: TrainingSet, fraction: float, random: np.random.Generator
+) -> tuple[TrainingSet, TrainingSet]:
+    """Divide the rows at random into growing and pruning rows, class by class; a class keeps at least one to grow on."""
+    held = np.zeros(training.n_rows, dtype=bool)
+    for label in range(len(training.classes)):
+        rows = random.permutation(np.flatnonzero(training.labels == label))
+        held[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    if not held.any():
+        raise ValueError(
+            f"pruning_fraction={fraction!r}: no row can be held out of n_samples = {training.n_rows}; give fit a "
+            "pruning_set, or more rows"
+        )
+    return training.rows(~held), training.rows(held)
