@@ -3,8 +3,8 @@
     python benchmarks/single_tree.py                      # all workloads, all libraries
     python benchmarks/single_tree.py --workloads W1 W2 --repeats 5
 
-Prints a table in Markdown: seconds to fit (the best of the repeats), to predict 100,000 rows, the memory that the fit adds,
-and each as a ratio to petiole's. All trees are fully grown with at least two rows in a leaf.
+Prints a table in Markdown: seconds to fit (the best of the repeats), to predict 100,000 rows, the memory that the fit
+adds, and each as a ratio to petiole's. All trees are fully grown with at least two rows in a leaf.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def make(library: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], 
         from sklearnex.ensemble import RandomForestClassifier
 
         # intelex has no single tree: a forest of one, without bootstrap, on all features.
-        model = RandomForestClassifier(n_estimators=1, bootstrap=False, max_features=None, min_samples_leaf=2, max_bins=256)
+        model = RandomForestClassifier(
+            n_estimators=1, bootstrap=False, max_features=None, min_samples_leaf=2, max_bins=256
+        )
         return model.fit, lambda fitted, X: fitted.predict_proba(X)
     if library == "YDF":
         return _ydf()
@@ -55,7 +57,11 @@ def _ydf() -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
 
     def fit(X: Any, y: Any) -> Any:
         learner = ydf.CartLearner(
-            label="y", min_examples=2, max_depth=-1, validation_ratio=0.0, num_threads=1,
+            label="y",
+            min_examples=2,
+            max_depth=-1,
+            validation_ratio=0.0,
+            num_threads=1,
         )
         return learner.train({"X": X, "y": y})
 
@@ -66,7 +72,13 @@ def _xgboost() -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     from xgboost import XGBClassifier
 
     model = XGBClassifier(
-        n_estimators=1, learning_rate=1.0, tree_method="exact", max_depth=0, reg_lambda=0, min_child_weight=0, n_jobs=1
+        n_estimators=1,
+        learning_rate=1.0,
+        tree_method="exact",
+        max_depth=0,
+        reg_lambda=0,
+        min_child_weight=0,
+        n_jobs=1,
     )
     return model.fit, lambda fitted, X: fitted.predict_proba(X)
 

@@ -19,13 +19,9 @@ DESCRIPTIONS = {
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """A workload as (X, y): X float32 and C-ordered, y whole numbers from 0."""
     if name == "W1":
-        X, y = make_classification(
-            100_000, 20, n_informative=10, n_redundant=4, flip_y=0.05, random_state=1
-        )
+        X, y = make_classification(100_000, 20, n_informative=10, n_redundant=4, flip_y=0.05, random_state=1)
     elif name == "W3":
-        X, y = make_classification(
-            1_000_000, 10, n_informative=6, n_redundant=2, flip_y=0.05, random_state=3
-        )
+        X, y = make_classification(1_000_000, 10, n_informative=6, n_redundant=2, flip_y=0.05, random_state=3)
     elif name == "W2":
         X, y = _letter()
     else:

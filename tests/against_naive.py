@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-import naive
 import numpy as np
 
+import naive
 from petiole import PETClassifier, Tree
 from petiole.grow import TrainingSet, grow_tree
 
@@ -20,7 +20,9 @@ def grow_both(X, y, w, n_categories, n_classes, **options):
     parameters = dict(options)
     if class_weight is not None:
         parameters["split_class_weight"] = dict(enumerate(class_weight))
-    fast = grow_tree(PETClassifier(**parameters), training_set(X, y, w, n_categories, n_classes), seed=None, n_threads=1)
+    fast = grow_tree(
+        PETClassifier(**parameters), training_set(X, y, w, n_categories, n_classes), seed=None, n_threads=1
+    )
     return slow, fast
 
 

@@ -217,9 +217,7 @@ def test_codes_name_their_values_and_do_not_depend_on_the_order_of_rows(values, 
 @given(st.lists(number, min_size=1))
 def test_numbers_come_through_unchanged(values):
     matrix = encode(objects(*[[value] for value in values]))
-    np.testing.assert_array_equal(
-        matrix[:, 0], [NAN if is_missing(value) else float(value) for value in values]
-    )
+    np.testing.assert_array_equal(matrix[:, 0], [NAN if is_missing(value) else float(value) for value in values])
 
 
 @given(hnp.arrays(st.sampled_from([np.float32, np.float64]), st.tuples(st.integers(1, 5), st.integers(1, 5))))
@@ -276,27 +274,21 @@ def test_refused_in_fit_and_in_transform(X, error, message):
 
 def test_a_different_number_of_columns_is_refused():
     encoder, _ = FeatureEncoder.fit(np.eye(2), owner="PETClassifier")
-    with pytest.raises(
-        ValueError, match="X has 1 features, but PETClassifier is expecting 2 features as input"
-    ):
+    with pytest.raises(ValueError, match="X has 1 features, but PETClassifier is expecting 2 features as input"):
         encoder.transform(np.eye(1))
 
 
 def test_text_in_a_numeric_column_is_refused_in_transform():
     encoder, _ = FeatureEncoder.fit([[1, 2], [3, 4]])
     np.testing.assert_array_equal(encoder.transform([[1, "2.5"]]), [[1, 2.5]])
-    with pytest.raises(
-        ValueError, match=r"column 1 holds 'x', which is not a number: .*categorical_features"
-    ):
+    with pytest.raises(ValueError, match=r"column 1 holds 'x', which is not a number: .*categorical_features"):
         encoder.transform([[1, 2], [3, "x"]])
 
 
 # categorical_features ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "choice", [[1], (np.int64(1),), np.array([1]), [False, True], np.array([False, True])]
-)
+@pytest.mark.parametrize("choice", [[1], (np.int64(1),), np.array([1]), [False, True], np.array([False, True])])
 def test_indices_and_masks_choose_exactly_these_columns(choice):
     encoder, matrix = FeatureEncoder.fit(np.array([[7, 30], [8, 10], [9, 30]]), choice)
     assert encoder.n_categories.tolist() == [0, 2]
@@ -306,16 +298,12 @@ def test_indices_and_masks_choose_exactly_these_columns(choice):
 @pytest.mark.parametrize("choice", [None, []])
 def test_nothing_is_nominal_if_the_user_says_so(choice):
     np.testing.assert_array_equal(encode([["1.5", True], [None, False]], choice), [[1.5, 1], [NAN, 0]])
-    with pytest.raises(
-        ValueError, match=r"column 0 holds 'Rome', which is not a number.*categorical_features"
-    ):
+    with pytest.raises(ValueError, match=r"column 0 holds 'Rome', which is not a number.*categorical_features"):
         encode([["1.5"], ["Rome"]], choice)
 
 
 def test_text_that_is_not_listed_is_refused():
-    with pytest.raises(
-        ValueError, match=r"column 1 holds 'c', which is not a number: .*list it in categorical"
-    ):
+    with pytest.raises(ValueError, match=r"column 1 holds 'c', which is not a number: .*list it in categorical"):
         encode([["a", "c"], ["b", "d"]], [0])
 
 

@@ -184,9 +184,7 @@ def test_pandas_floats_are_not_copied():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_frames_of_one_float_type_keep_it(make_frame, dtype):
-    encoder, matrix = FeatureEncoder.fit(
-        make_frame({"a": np.array([1, NAN], dtype), "b": np.array([3, 4], dtype)})
-    )
+    encoder, matrix = FeatureEncoder.fit(make_frame({"a": np.array([1, NAN], dtype), "b": np.array([3, 4], dtype)}))
     assert matrix.dtype == dtype
     assert encoder.feature_names == ["a", "b"]
     np.testing.assert_array_equal(matrix, [[1, 3], [NAN, 4]])
@@ -212,12 +210,8 @@ numbers = st.one_of(st.none(), st.integers(-5, 5))
 def test_any_table_gives_the_same_matrix_in_every_library(rows):
     expected = encode(np.array(rows, dtype=object).reshape(len(rows), 3))
     text, number, truth = map(list, zip(*rows, strict=True))
-    arrow = pa.table(
-        {"t": pa.array(text, pa.string()), "n": pa.array(number, pa.int64()), "b": pa.array(truth)}
-    )
-    pandas = pd.DataFrame(
-        {"t": text, "n": pd.array(number, dtype="Int64"), "b": pd.Series(truth, dtype=object)}
-    )
+    arrow = pa.table({"t": pa.array(text, pa.string()), "n": pa.array(number, pa.int64()), "b": pa.array(truth)})
+    pandas = pd.DataFrame({"t": text, "n": pd.array(number, dtype="Int64"), "b": pd.Series(truth, dtype=object)})
     for frame in (arrow, pl.from_arrow(arrow), arrow.to_pandas(), pandas):
         encoder, matrix = FeatureEncoder.fit(frame)
         np.testing.assert_array_equal(matrix, expected)
@@ -268,22 +262,16 @@ def test_infinity_is_refused_by_name(make_frame):
 
 def test_series_and_lazy_frames_are_refused():
     for series in (pd.Series([1, 2]), pl.Series([1, 2]), pa.chunked_array([[1, 2]])):
-        with pytest.raises(
-            ValueError, match=r"(?s)Expected 2D array, got 1D array instead.*Reshape your data"
-        ):
+        with pytest.raises(ValueError, match=r"(?s)Expected 2D array, got 1D array instead.*Reshape your data"):
             encode(series)
     with pytest.raises(TypeError, match=r"X is a lazy LazyFrame: call \.collect\(\)"):
         encode(pl.LazyFrame({"a": [1]}))
 
 
 def test_empty_frames_are_refused():
-    with pytest.raises(
-        ValueError, match=r"0 sample\(s\) \(shape=\(0, 1\)\) while a minimum of 1 is required"
-    ):
+    with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 1\)\) while a minimum of 1 is required"):
         encode(pl.DataFrame({"a": []}))
-    with pytest.raises(
-        ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"
-    ):
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"):
         encode(pd.DataFrame(index=range(3)))
 
 
@@ -292,16 +280,12 @@ def test_names_choose_columns_and_a_slip_gets_a_suggestion(make_frame):
     encoder, matrix = FeatureEncoder.fit(frame, ["city"])
     assert encoder.n_categories.tolist() == [0, 2]
     np.testing.assert_array_equal(matrix, [[1, 0], [2, 1]])
-    with pytest.raises(
-        ValueError, match=r"categorical_features=\['hieght'\]: X has no .*did you mean 'height'\?"
-    ):
+    with pytest.raises(ValueError, match=r"categorical_features=\['hieght'\]: X has no .*did you mean 'height'\?"):
         encode(frame, ["hieght"])
     with pytest.raises(ValueError, match=r"X has no column 'zzz'; the columns are 'height', 'city'"):
         encode(frame, ["zzz"])
 
 
 def test_text_that_is_not_listed_is_refused_by_name(make_frame):
-    with pytest.raises(
-        ValueError, match=r"column 'city' holds 'Rome', which is not a number: .*categorical_feat"
-    ):
+    with pytest.raises(ValueError, match=r"column 'city' holds 'Rome', which is not a number: .*categorical_feat"):
         encode(make_frame({"city": ["Rome", None], "x": [1, 2]}), ["x"])

@@ -13,6 +13,14 @@ CLASSIFIERS = [
 ]
 
 
-@parametrize_with_checks(CLASSIFIERS)
+def expected_failures(estimator):
+    """Which rows are held out is drawn per row, and a draw cannot know that a weight stands for copies."""
+    if estimator.pruning == "pruning_set":
+        reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
+    return {}
+
+
+@parametrize_with_checks(CLASSIFIERS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

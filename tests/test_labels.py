@@ -108,9 +108,7 @@ def test_integer_labels_agree_with_sorting(y):
 @pytest.mark.parametrize("label", ["a", 1, True])
 def test_missing_labels_are_refused(missing, label):
     for y in ([label, missing], np.array([label, missing], dtype=object)):
-        with pytest.raises(
-            ValueError, match=r"y contains NaN or another missing label \(row 1\): drop the rows"
-        ):
+        with pytest.raises(ValueError, match=r"y contains NaN or another missing label \(row 1\): drop the rows"):
             encode_labels(y)
 
 
@@ -184,9 +182,7 @@ def test_lengths_must_agree():
 # Weights ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "weights", [2, 2.0, np.float32(2), np.array(2), [2, 2, 2], np.array([2, 2, 2], dtype=object)]
-)
+@pytest.mark.parametrize("weights", [2, 2.0, np.float32(2), np.array(2), [2, 2, 2], np.array([2, 2, 2], dtype=object)])
 def test_weights_become_floats(weights):
     found = check_weights(weights, 3)
     assert found.dtype == np.float64

@@ -3,9 +3,10 @@
 from itertools import combinations, product
 from math import inf, isnan, nan, nextafter
 
-import naive
 import numpy as np
 import pytest
+
+import naive
 from naive import GrowOptions, Node
 
 A, B, C = 0.0, 1.0, 2.0  # category codes
@@ -233,12 +234,8 @@ def test_tree_with_fractional_rows_worked_out_on_paper():
 def test_predictions_of_the_tree_worked_out_on_paper():
     tree = naive.grow(*paper_data(), GrowOptions())
     rows = np.array([[1, A], [1, nan], [nan, nan]])
-    np.testing.assert_allclose(
-        naive.predict_raw(tree, rows), [[0.9, 0, 0.1], [0.5, 0.4, 0.1], [0.3, 0.2, 0.5]]
-    )
-    np.testing.assert_allclose(
-        naive.predict_laplace(tree, rows[:1])[0], np.array([3.5, 1, 1 + 5 / 18]) / (3 + 25 / 9)
-    )
+    np.testing.assert_allclose(naive.predict_raw(tree, rows), [[0.9, 0, 0.1], [0.5, 0.4, 0.1], [0.3, 0.2, 0.5]])
+    np.testing.assert_allclose(naive.predict_laplace(tree, rows[:1])[0], np.array([3.5, 1, 1 + 5 / 18]) / (3 + 25 / 9))
 
 
 def test_separate_branch_of_the_missing_values():

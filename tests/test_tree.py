@@ -370,9 +370,7 @@ def test_deepest_tree_and_longest_cycle_are_fast():
     tree = chain(200_000)
     assert tree.depth == 200_000
     assert tree.pruned_at([10]).depth == 5
-    looped = (
-        tree.child_nodes.copy()
-    )  # every node keeps one parent, but all splits except the root form a loop
+    looped = tree.child_nodes.copy()  # every node keeps one parent, but all splits except the root form a loop
     looped[[1, -1]] = looped[[-1, 1]]
     with pytest.raises(ValueError, match="child_nodes: node 2 cannot be reached from the root"):
         Tree(**tree.__getstate__() | {"child_nodes": looped})

@@ -38,31 +38,30 @@ def golden(**changes):
     return Tree.from_arrays(**arrays | changes)
 
 
-def nominal(**changes):
+def nominal():
     """Colour: red -> 1, {blue, green} -> 2, missing -> 5, grey -> empty leaf 6. Node 2: size known?"""
-    arrays = {
-        "feature": [0, -1, 1, -1, -1, -1, -1],
-        "threshold": [NAN, NAN, np.inf, NAN, NAN, NAN, NAN],
-        "child_start": [0, 4, 4, 6, 6, 6, 6, 6],
-        "child_nodes": [1, 2, 5, 6, 3, 4],
-        "missing_branch": [2, -1, 1, -1, -1, -1, -1],
-        "category_start": [0, 5, 5, 5, 5, 5, 5, 5],
-        "category_branch": [0, 1, 1, 3, -1],
-        "inbag_class_counts": [[9, 10], [4, 1], [4, 6], [3, 1], [1, 5], [1, 2], [0, 0]],
-    }
-    return Tree(**arrays | changes)
+    return Tree(
+        feature=[0, -1, 1, -1, -1, -1, -1],
+        threshold=[NAN, NAN, np.inf, NAN, NAN, NAN, NAN],
+        child_start=[0, 4, 4, 6, 6, 6, 6, 6],
+        child_nodes=[1, 2, 5, 6, 3, 4],
+        missing_branch=[2, -1, 1, -1, -1, -1, -1],
+        category_start=[0, 5, 5, 5, 5, 5, 5, 5],
+        category_branch=[0, 1, 1, 3, -1],
+        inbag_class_counts=[[9, 10], [4, 1], [4, 6], [3, 1], [1, 5], [1, 2], [0, 0]],
+    )
 
 
 def one_split(category_branch=(), missing_branch=-1, threshold=NAN, counts=((5, 3), (4, 1), (1, 2))):
     """A root and a leaf per branch."""
-    n = len(counts)
+    n = len(counts) - 1
     return Tree(
-        feature=[0] + [-1] * (n - 1),
-        threshold=[threshold] + [NAN] * (n - 1),
-        child_start=[0] + [n - 1] * n,
-        child_nodes=np.arange(1, n),
-        missing_branch=[missing_branch] + [-1] * (n - 1),
-        category_start=[0] + [len(category_branch)] * n,
+        feature=[0] + [-1] * n,
+        threshold=[threshold] + [NAN] * n,
+        child_start=[0] + [n] * (n + 1),
+        child_nodes=np.arange(n) + 1,
+        missing_branch=[missing_branch] + [-1] * n,
+        category_start=[0] + [len(category_branch)] * (n + 1),
         category_branch=list(category_branch),
         inbag_class_counts=counts,
     )
@@ -149,11 +148,8 @@ def test_max_depth():
     assert golden().export_text(max_depth=2) == golden().export_text()
     assert golden().pruned_at(0).export_text() == "class 0 (20.0)"
     tree, _ = iris(max_depth=None)
-    hidden = [
-        line.split("(")[-1].split()[0] for line in tree.export_text(max_depth=2).splitlines() if "..." in line
-    ]
-    shown = (tree.node_depth <= 2).sum()
-    assert sum(map(int, hidden)) + shown == tree.n_nodes
+    hidden = [line.split("(")[-1].split()[0] for line in tree.export_text(max_depth=2).splitlines() if "..." in line]
+    assert sum(map(int, hidden)) == (tree.node_depth > 2).sum()
 
 
 @pytest.mark.parametrize(
@@ -198,6 +194,7 @@ def test_rules(split, expected):
 )
 def test_threshold_digits(threshold, expected):
     assert rules(one_split(threshold=threshold))[0] == f"x0 <= {expected}"
+    assert chain([threshold, threshold]).export_text().count(f"x0 <= {expected}:") == 2
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -294,7 +291,9 @@ def assert_tidy(ax):
     boxes = list(drawn_boxes(ax).values())
     for i, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:i])
-    labels = [item.get_window_extent() for item in (*ax.texts, *ax.get_legend().get_texts())]
+    labels = [item.get_window_extent() for item in ax.texts]
+    assert max(label.width for label in labels) <= boxes[0].width
+    labels += [item.get_window_extent() for item in ax.get_legend().get_texts()]
     for i, label in enumerate(labels):
         assert not any(label.overlaps(other) for other in labels[:i])
         crossed = [box for box in boxes if box.overlaps(label)]
@@ -308,8 +307,7 @@ def test_plot_golden():
     ax = golden().plot()
     assert set(drawn_boxes(ax)) == {0, 1, 2, 3, 4}
     assert_tidy(ax)
-    shown = drawn_text(ax)
-    assert {"x0 ≤ 2", "x1 ≤ 1", "n = 20", "n = 6   p = 0.83", "yes", "no"} <= set(shown)
+    assert {"x0 ≤ 2", "x1 ≤ 1", "n = 20", "n = 6   p = 0.83", "yes", "no"} <= set(drawn_text(ax))
     assert [item.get_text() for item in ax.get_legend().get_texts()] == ["class 0", "class 1"]
 
 
@@ -334,12 +332,16 @@ def test_plot_nominal():
 def test_plot_long_and_odd_names():
     names = {
         "feature_names": ["the $x_1$ of a feature with far too many words in its name", "s" * 80],
-        "class_names": ["a class that needs more than one line of text", "$\\frac{"],
+        "class_names": ["a class that needs more than one line of text", "$\\frac{$"],
         "categories": [[f"category number {i}" for i in range(5)], None],
     }
     ax = nominal().plot(**names)
     assert_tidy(ax)
     assert any(line.endswith("…") for line in drawn_text(ax))
+    del names["categories"]
+    ax = golden(inbag_class_counts=np.full((5, 2), 1e12 / 7)).plot(**names)
+    assert_tidy(ax)
+    assert {"≤ 2", "≤ 1"} <= set(drawn_text(ax))
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 8, 9, 20, 21, 60])
@@ -360,6 +362,7 @@ def test_plot_draws_the_probabilities():
     assert len(bars) == 10
     widths = np.array([bar.get_width() for bar in bars]).reshape(5, 2)
     np.testing.assert_allclose(widths / widths.sum(axis=1, keepdims=True), table)
+    assert bars[1].get_x() == pytest.approx(bars[0].get_x() + bars[0].get_width())
     assert drawn_text(ax).count("class 1") == 3
     with pytest.raises(ValueError, match="colors: has 1 entries, must have 2"):
         golden().plot(colors=["red"])
@@ -385,9 +388,7 @@ def test_plot_into_given_axes_scales_everything():
 
 def test_too_many_leaves_to_draw():
     data = load_digits()
-    tree = from_sklearn(
-        DecisionTreeClassifier(random_state=0, criterion="log_loss").fit(data.data, data.target)
-    )
+    tree = from_sklearn(DecisionTreeClassifier(random_state=0, criterion="log_loss").fit(data.data, data.target))
     assert_tidy(tree.plot())
     many = one_split(category_branch=range(300), counts=np.ones((301, 2)))
     with pytest.raises(ValueError, match="more than 200 leaves to draw; lower max_depth"):

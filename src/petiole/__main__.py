@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from petiole import PETClassifier
-from petiole.smoothing import LeafEstimator, Laplace, Raw
+from petiole.smoothing import Laplace, LeafEstimator, Raw
 
 ESTIMATORS: dict[str, LeafEstimator] = {
     "raw": Raw(),
@@ -37,7 +37,9 @@ def main() -> None:
     for name, p in compare().items():
         bits = log_loss(y, np.clip(p, 1e-3, 1 - 1e-3)) / np.log(2)
         print(f"{name:<20}{bits:>16.3f}{brier_score_loss(y, p):>13.4f}{accuracy_score(y, p > 0.5):>10.3f}")
-    print("\nThe trees are the same in every line: only what their leaves say differs (probabilities floored at 0.001).")
+    print(
+        "\nThe trees are the same in every line: only what their leaves say differs (probabilities floored at 0.001)."
+    )
 
 
 if __name__ == "__main__":

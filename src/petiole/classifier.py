@@ -47,11 +47,13 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             X, weights = _safe_indexing(X, kept), weights[kept]
-            present, labels = np.unique(labels[kept], return_inverse=True)
-            classes, labels = classes[present], labels.astype(np.int32)
-        encoder, matrix = FeatureEncoder.fit(X, self.categorical_features)
+            present, codes = np.unique(labels[kept], return_inverse=True)
+            classes, labels = classes[present], codes.astype(np.int32)
+        encoder, matrix = FeatureEncoder.fit(X, self.categorical_features, type(self).__name__)
         if len(classes) > MAX_CLASSES:
-            raise ValueError(f"y has {len(classes)} classes: at most {MAX_CLASSES} are supported; is y a continuous target?")
+            raise ValueError(
+                f"y has {len(classes)} classes: at most {MAX_CLASSES} are supported; is y a continuous target?"
+            )
         if matrix.shape[0] >= 2**31:
             raise ValueError(f"X has {matrix.shape[0]} rows: at most {2**31 - 1} are supported; fit on a sample")
         self._warn_of_small_weights(weights)
@@ -63,24 +65,23 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
         total, least = float(weights.sum()), 2 * float(self.min_samples_leaf)
         if total < least <= len(weights):
             warnings.warn(
-                f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}, so no node can be split. A row "
-                "of weight 2 counts as two rows: multiply the weights so that their mean is 1.",
+                f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}, so no node can be split. "
+                "A row of weight 2 counts as two rows: multiply the weights so that their mean is 1.",
                 UserWarning,
                 stacklevel=4,
             )
 
     def _encode(self, X: Any) -> npt.NDArray[Any]:
         """Rows to predict, as the tree's matrix."""
-        encoder = self.__dict__.get("encoder_")
-        if encoder is None:
+        if "encoder_" not in self.__dict__:
             check_is_fitted(self)
-        # Names and widths are scikit-learn's to check, except for the plain array of the right width: it has no names, and
-        # for one row the check would cost more than the prediction.
-        plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == encoder.n_features
-        flat = getattr(X, "ndim", 2) != 2  # the encoder says how to reshape it
-        if not flat and (not plain or encoder.feature_names is not None):
+        encoder: FeatureEncoder = self.encoder_
+        matrix = encoder.transform(X)
+        # Names are scikit-learn's to check; a plain array has none, and for one row the check would cost more than the
+        # prediction.
+        if type(X) is not np.ndarray or encoder.feature_names is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        return encoder.transform(X)
+        return matrix
 
     def _seed(self) -> int | None:
         """The seed that enters at fit; None leaves ties to the first attribute."""

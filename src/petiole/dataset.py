@@ -53,9 +53,7 @@ class FeatureEncoder:
     array([[ 3., nan]])
     """
 
-    def __init__(
-        self, columns: list[ColumnKind], feature_names: Names, owner: str = "FeatureEncoder"
-    ) -> None:
+    def __init__(self, columns: list[ColumnKind], feature_names: Names, owner: str = "FeatureEncoder") -> None:
         self.owner = owner
         self.columns = columns
         self.feature_names = feature_names
@@ -122,9 +120,7 @@ def choose_nominal(categorical_features: Any, n_features: int, names: Names) -> 
     raise _bad_categorical_features(categorical_features)
 
 
-def _learn_columns(
-    table: Table, names: Names, nominal: Sequence[bool | None]
-) -> tuple[list[ColumnKind], Array]:
+def _learn_columns(table: Table, names: Names, nominal: Sequence[bool | None]) -> tuple[list[ColumnKind], Array]:
     if isinstance(table, np.ndarray) and _is_numeric_throughout(table, nominal):
         return [NumericColumn() for _ in nominal], as_float_matrix(table)
     columns: list[ColumnKind] = []

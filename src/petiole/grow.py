@@ -9,7 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole.parameters import check_choice, check_number, check_whole, resolve_class_scale, resolve_max_features
+from petiole.parameters import (
+    check_choice,
+    check_number,
+    check_whole,
+    resolve_class_scale,
+    resolve_max_features,
+)
 from petiole.tree import Tree
 
 CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")

@@ -50,13 +50,9 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
-        raise ValueError(
-            f"sample_weight has shape {weights.shape}: must be a 1D array with one weight per row, or one"
-        )
+        raise ValueError(f"sample_weight has shape {weights.shape}: must be a 1D array with one weight per row, or one")
     if len(weights) != n_rows:
-        raise ValueError(
-            f"sample_weight has {len(weights)} weights, but X has {n_rows} rows: give one weight per row"
-        )
+        raise ValueError(f"sample_weight has {len(weights)} weights, but X has {n_rows} rows: give one weight per row")
     _check_weight_values(weights)
     return weights
 

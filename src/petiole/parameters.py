@@ -47,7 +47,7 @@ def resolve_max_features(value: Any, n_features: int) -> int:
         return math.ceil(math.sqrt(n_features))
     if value == "log2":
         return max(1, math.ceil(math.log2(n_features)))
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= 1:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1:
         return min(int(value), n_features)
     if isinstance(value, Real) and not isinstance(value, (bool, Integral)) and 0 < float(value) <= 1:
         return max(1, int(float(value) * n_features))
@@ -69,7 +69,9 @@ def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarr
     labels = classes.tolist()
     unknown = [label for label in value if label not in labels]
     if unknown:
-        raise ValueError(f"split_class_weight names the class {unknown[0]!r}, but the classes are {labels}: remove or rename it")
+        raise ValueError(
+            f"split_class_weight names the class {unknown[0]!r}, but the classes are {labels}: remove or rename it"
+        )
     for label, weight in value.items():
         if not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
             raise ValueError(f"split_class_weight[{label!r}]={weight!r}: must be a number greater than 0")

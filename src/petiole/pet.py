@@ -27,16 +27,16 @@ PRUNINGS = (None, "collapse", "error_based", "pruning_set")
 class PETClassifier(TreeBasedClassifier):
     """A probability estimation tree: one decision tree whose leaves say how probable each class is.
 
-    The tree keeps the class counts of every node and never changes; ``smoothing`` turns counts into probabilities and can
-    be exchanged after the fit with :meth:`with_smoothing`. ``PETClassifier.c44()`` and ``PETClassifier.c45()`` set the
-    switches of Quinlan's C4.5 (1993) and of C4.4 (Provost & Domingos 2003).
+    The tree keeps the class counts of every node and never changes; ``smoothing`` turns counts into probabilities and
+    can be exchanged after the fit with :meth:`with_smoothing`. ``PETClassifier.c44()`` and ``PETClassifier.c45()`` set
+    the switches of Quinlan's C4.5 (1993) and of C4.4 (Provost & Domingos 2003).
 
     Parameters
     ----------
     criterion : {"entropy", "gain_ratio", "gini", "kearns_mansour"}, default="entropy"
         What makes a split good. "entropy" is information gain; "gain_ratio" is C4.5's whole rule: the log2(tries)/n
-        correction for numeric attributes, a minimum per side that grows with the node, and the best ratio among attributes
-        of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)).
+        correction for numeric attributes, a minimum per side that grows with the node, and the best ratio among
+        attributes of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)).
     max_depth : int or None, default=None
         Largest depth of a leaf; the root has depth 0.
     min_samples_leaf : float, default=2
@@ -48,18 +48,18 @@ class PETClassifier(TreeBasedClassifier):
     categorical_features : "from_dtype", list of names or indices, boolean mask or None, default="from_dtype"
         Nominal columns. By default strings, booleans and categoricals are nominal.
     nominal_splits : {"multiway", "binary"}, default="multiway"
-        One branch per category, as in C4.5, or the best division of the categories into two. The latter is optimal for two
-        classes; for more, divisions along the share of each of the node's eight heaviest classes are tried.
+        One branch per category, as in C4.5, or the best division of the categories into two. The latter is optimal for
+        two classes; for more, divisions along the share of each of the node's eight heaviest classes are tried.
     missing : {"fractional", "separate"}, default="fractional"
         "fractional" sends a row down every branch with a part of its weight (C4.5). "separate" gives missing values a
         branch of their own, in training and prediction.
     threshold : {"midpoint", "data"}, default="midpoint"
-        Where a numeric cut lies: midway between two neighbouring values at the node, or, as in C4.5, at the largest value of
-        the training set below that.
+        Where a numeric cut lies: midway between two neighbouring values at the node, or, as in C4.5, at the largest
+        value of the training set below that.
     pruning : {None, "collapse", "error_based", "pruning_set"}, default=None
-        Done after growth. "error_based" is C4.5's, with subtree raising, after collapsing. "pruning_set" picks the subtree
-        on the weakest-link path with the least error on held-out rows. Pruned trees rank worse: leave it off for
-        probabilities.
+        Done after growth. "error_based" is C4.5's, with subtree raising, after collapsing. "pruning_set" picks the
+        subtree on the weakest-link path with the least error on held-out rows. Pruned trees rank worse: leave it off
+        for probabilities.
     confidence : float, default=0.25
         C4.5's CF for "error_based"; smaller prunes more.
     pruning_fraction : float, default=1/3
@@ -204,11 +204,12 @@ class PETClassifier(TreeBasedClassifier):
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """The criterion's total decrease by each attribute's splits, as shares that sum to 1 (all 0 for a single leaf)."""
+        """The criterion's total decrease by each attribute's splits, as shares that sum to 1; all 0 for one leaf."""
         tree = self._fitted_tree()
         splits = ~tree.is_leaf
         gains = split_gains(tree, self.criterion)
-        totals = np.bincount(tree.feature[splits], gains[splits], minlength=tree.n_features)
+        totals = np.zeros(tree.n_features)
+        np.add.at(totals, tree.feature[splits], gains[splits])
         return totals / totals.sum() if totals.sum() > 0 else totals
 
     def get_depth(self) -> int:
@@ -250,7 +251,9 @@ class PETClassifier(TreeBasedClassifier):
         check_fraction("pruning_fraction", self.pruning_fraction)
         check_whole("verbose", self.verbose, 0)
         if pruning_set is not None and self.pruning != "pruning_set":
-            raise ValueError(f"pruning_set was given but pruning={self.pruning!r}: use pruning='pruning_set', or leave it out")
+            raise ValueError(
+                f"pruning_set was given but pruning={self.pruning!r}: use pruning='pruning_set', or leave it out"
+            )
 
     def _grow_and_prune(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> Tree:
         seed = self._seed()
@@ -279,10 +282,8 @@ class PETClassifier(TreeBasedClassifier):
         return TrainingSet(matrix, labels, check_weights(None, len(matrix)), training.n_categories, training.classes)
 
 
-def _hold_out(
-    training: TrainingSet, fraction: float, random: np.random.Generator
-) -> tuple[TrainingSet, TrainingSet]:
-    """Divide the rows at random into growing and pruning rows, class by class; a class keeps at least one to grow on."""
+def _hold_out(training: TrainingSet, fraction: float, random: np.random.Generator) -> tuple[TrainingSet, TrainingSet]:
+    """Divide the rows at random into growing and pruning rows; every class keeps at least one to grow on."""
     held = np.zeros(training.n_rows, dtype=bool)
     for label in range(len(training.classes)):
         rows = random.permutation(np.flatnonzero(training.labels == label))

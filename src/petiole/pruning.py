@@ -17,8 +17,8 @@ from petiole.tree import Tree
 def added_errors(n: float, e: float, confidence: float = 0.25, z: float | None = None) -> float:
     """What C4.5 adds to the ``e`` errors seen at a leaf of weight ``n`` to get the errors to expect.
 
-    ``z`` is the normal quantile of 1 - confidence, as in Weka's J48; C4.5 itself interpolates a short table (0.6925 for the
-    confidence 0.25, a number recalled from its source and not checked against it).
+    ``z`` is the normal quantile of 1 - confidence, as in Weka's J48; C4.5 itself interpolates a short table (0.6925 for
+    the confidence 0.25, a number recalled from memory and not checked against its source).
 
     >>> round(added_errors(6, 0), 6), round(added_errors(16, 1), 6)
     (1.237797, 1.475715)
@@ -34,8 +34,8 @@ def collapse(tree: Tree) -> Tree:
 def prune_by_error(tree: Tree, training: TrainingSet, confidence: float = 0.25) -> Tree:
     """C4.5's pruning: collapse, then bottom-up replace subtrees by a leaf or by their heaviest branch ("raising").
 
-    A replacement is made where it is expected to err no more than 0.1 rows worse than the subtree, by the upper end of a
-    confidence interval on the training errors.
+    A replacement is made where it is expected to err no more than 0.1 rows worse than the subtree, by the upper end of
+    a confidence interval on the training errors.
     """
     arrays = _core.prune_by_error(
         tree.arrays, training.matrix, training.labels, training.weights, confidence, _quantile(confidence)
@@ -44,11 +44,11 @@ def prune_by_error(tree: Tree, training: TrainingSet, confidence: float = 0.25) 
 
 
 def prune_with_set(tree: Tree, pruning: TrainingSet) -> Tree:
-    """Weakest-link pruning: of all trees that cost-complexity pruning passes through, the one with the least error on rows
-    the tree was not grown on; of equals the smallest.
+    """Weakest-link pruning: of the trees on the cost-complexity path, the one that errs least on rows not grown on.
 
-    The complexity path uses the entropy of the growing rows (Breiman et al. 1984, ch. 3; Geurts 2001 prunes with a held-out
-    set in the same spirit). A row with missing values counts at each leaf in proportion to its weight there.
+    Of equals the smallest. The path uses the entropy of the growing rows (Breiman et al. 1984, ch. 3; Geurts 2001 prunes
+    with a held-out set in the same spirit). A row with missing values counts at each leaf in proportion to its weight
+    there.
     """
     counts = class_counts(tree, pruning.matrix, pruning.labels, pruning.weights)
     errors = counts.sum(axis=1) - counts[np.arange(tree.n_nodes), _majority_classes(tree)]
@@ -124,7 +124,7 @@ def _weakest_links(tree: Tree) -> list[list[int]]:
     def link(node: int) -> float:
         return float((risk[node] - risks.below[node]) / (leaves.below[node] - 1))
 
-    heap = [(link(node), int(node), 0) for node in np.flatnonzero(alive)]
+    heap = [(link(node), node, 0) for node in np.flatnonzero(alive).tolist()]
     heapq.heapify(heap)
     path: list[list[int]] = []
     while heap:

@@ -20,11 +20,14 @@ def as_leaf_estimator(smoothing: str | LeafEstimator) -> LeafEstimator:
     if isinstance(smoothing, str):
         if smoothing not in _BY_NAME:
             known = ", ".join(repr(name) for name in _BY_NAME)
-            raise ValueError(f"smoothing={smoothing!r}: must be one of {known}, or an object such as Laplace(prior=0.5)")
+            raise ValueError(
+                f"smoothing={smoothing!r}: must be one of {known}, or an object such as Laplace(prior=0.5)"
+            )
         return _BY_NAME[smoothing]()
     if not callable(getattr(smoothing, "node_probabilities", None)):
         raise TypeError(
-            f"smoothing={smoothing!r}: must be a name such as 'laplace' or an object with a node_probabilities(tree) method"
+            f"smoothing={smoothing!r}: must be a name such as 'laplace' or an object with a method "
+            "node_probabilities(tree)"
         )
     check = getattr(smoothing, "check_parameters", None)
     if check is not None:

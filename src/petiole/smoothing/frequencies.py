@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Raw(LeafEstimator):
     """The frequencies of the training rows: n_k / n.
 
-    Unbiased at a node chosen beforehand, but growth looks for nodes where they are extreme: leaves of a deep tree say 0 or 1
-    on the evidence of two rows. A node without rows takes its parent's frequencies.
+    Unbiased at a node chosen beforehand, but growth looks for nodes where they are extreme: leaves of a deep tree say 0
+    or 1 on the evidence of two rows. A node without rows takes its parent's frequencies.
 
     Examples
     --------
@@ -39,8 +39,8 @@ class Raw(LeafEstimator):
 class Laplace(LeafEstimator):
     """Laplace's correction: (n_k + λ_k) / (n + Σ λ), one pretended row per class by default.
 
-    C4.4 and B-PETs use it (Provost & Domingos 2003): a leaf with two rows of one class says 3/4 rather than 1. A node without
-    rows takes its parent's estimate, as in J48.
+    C4.4 and B-PETs use it (Provost & Domingos 2003): a leaf with two rows of one class says 3/4 rather than 1. A node
+    without rows takes its parent's estimate, as in J48.
 
     Parameters
     ----------
@@ -63,9 +63,7 @@ class Laplace(LeafEstimator):
     def check_parameters(self) -> None:
         prior = np.asarray(self.prior, dtype=float)
         if prior.ndim > 1 or prior.size == 0 or not np.all(np.isfinite(prior)) or np.any(prior < 0):
-            raise ValueError(
-                f"prior={self.prior!r}: must be a number at least 0, or one such number per class"
-            )
+            raise ValueError(f"prior={self.prior!r}: must be a number at least 0, or one such number per class")
 
     def node_probabilities(self, tree: Tree) -> np.ndarray:
         self.check_parameters()

@@ -1,0 +1,81 @@
+"""The project as a whole: docstrings run, code is in shape, the README keeps its word."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import petiole
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(petiole.__path__, "petiole.")
+    if not module.name.endswith(("__main__", "_core"))
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_run(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+def run(*command):
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", [("check",), ("format", "--check")])
+def test_ruff_is_content(command):
+    done = run(sys.executable, "-m", "ruff", *command, ".")
+    assert done.returncode == 0, done.stdout
+
+
+def test_types_are_sound():
+    done = run(sys.executable, "-m", "mypy", "-p", "petiole")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_main_job_runs():
+    done = subprocess.run([sys.executable, "-m", "petiole"], capture_output=True, text=True, check=True)
+    lines = {line[:20].strip(): line.split() for line in done.stdout.splitlines()}
+    assert float(lines["Laplace"][1]) < float(lines["raw"][1])
+
+
+def test_readme_has_two_set_up_commands_and_ci_runs_the_second():
+    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    commands = [line for block in blocks for line in block.strip().splitlines()]
+    set_up = [command for command in commands if command.startswith("pip install")]
+    assert len(set_up) == 2
+    assert set_up[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_version_is_told_once():
+    assert f'version = "{petiole.__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_importing_is_quick():
+    """petiole adds at most 0.15 s to importing scikit-learn (the best of five, each in a process of its own)."""
+    script = "import time, sklearn.tree; t = time.perf_counter(); import petiole; print(time.perf_counter() - t)"
+    seconds = [float(subprocess.check_output([sys.executable, "-c", script])) for _ in range(5)]
+    assert min(seconds) < 0.15
+
+
+@pytest.mark.slow
+def test_core_is_clean_under_sanitizers(tmp_path):
+    def cmake(*arguments):
+        done = run("cmake", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    cmake("-S", ".", "-B", str(tmp_path), "-DPETIOLE_TESTS=ON", "-DPETIOLE_SANITIZE=ON")
+    cmake("--build", str(tmp_path), "-j", "2")
+    done = run(str(tmp_path / "core_tests"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", 0 failed" in done.stdout
