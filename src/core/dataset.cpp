@@ -51,7 +51,9 @@ constexpr double kNarrow = 4096;  // a table of this range stays in the first ca
 
 class NumericCoder {
  public:
-  NumericCoder(const Dataset& dataset, const CodingOptions& options) : dataset_(dataset), options_(options) {}
+  NumericCoder(const Dataset& dataset, const CodingOptions& options) : dataset_(dataset), options_(options) {
+    for (const double weight : dataset.weights) largest_weight_ = std::max(largest_weight_, weight);
+  }
 
   Column code(std::int64_t j) {
     read(j);
@@ -61,6 +63,7 @@ class NumericCoder {
     column.has_missing = items_.size() < values_.size();
     rank(column);
     if (options_.max_bins != 0 && column.n_codes > options_.max_bins) bin(column);
+    column.heaviest_code = heaviest_code();
     write_codes(column);
     if (options_.keep_distinct) keep_distinct(column);
     return column;
@@ -82,18 +85,18 @@ class NumericCoder {
   // Whole numbers in a narrow range, such as counts and grades, need no sort: a table says which of them occur.
   bool code_small_integers(Column& column) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
-    bool whole = true;
     for (const double value : values_) {
+      if (std::isnan(value)) continue;
       low = value < low ? value : low;
       high = value > high ? value : high;
-      whole &= value == std::rint(value) || std::isnan(value);
-      column.has_missing |= std::isnan(value);
+      if (!(std::abs(value) < 1e9) || value != static_cast<double>(static_cast<std::int64_t>(value))) return false;
     }
-    if (!whole || !(high - low < kNarrow) || !(std::abs(low) < 1e9)) return false;
+    if (!(low <= high && high - low < kNarrow)) return false;
     slots_.assign(static_cast<std::size_t>(high - low) + 1, 0);
     const auto slot = [low](double value) { return static_cast<std::size_t>(static_cast<std::int64_t>(value - low)); };
     for (const double value : values_)
       if (!std::isnan(value)) slots_[slot(value)] = 1;
+      else column.has_missing = true;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i] == 0) continue;
       slots_[i] = column.n_codes++;
@@ -117,17 +120,19 @@ class NumericCoder {
   // A 32-bit key is the whole value when every value fits a float; otherwise it is the upper half of a double and
   // equal keys are put in order afterwards.
   void sort_known_rows() {
-    const bool floats = std::all_of(values_.begin(), values_.end(), [](double v) {
-      return static_cast<double>(static_cast<float>(v)) == v || std::isnan(v);
-    });
-    items_.clear();
+    keys_are_values_ = dataset_.matrix.is_float32 || std::all_of(values_.begin(), values_.end(), [](double v) {
+                         return static_cast<double>(static_cast<float>(v)) == v || std::isnan(v);
+                       });
+    items_.resize(values_.size());
+    std::size_t n_known = 0;
     for (RowId row = 0; row < values_.size(); ++row) {
       const double value = values_[row];
-      if (std::isnan(value)) continue;
-      items_.push_back({floats ? ordered_key(static_cast<float>(value)) : ordered_key(value), row});
+      items_[n_known] = {keys_are_values_ ? ordered_key(static_cast<float>(value)) : ordered_key(value), row};
+      n_known += !std::isnan(value);
     }
+    items_.resize(n_known);
     radix_sort(items_, spare_);
-    if (!floats) sort_equal_keys();
+    if (!keys_are_values_) sort_equal_keys();
   }
 
   void sort_equal_keys() {
@@ -142,19 +147,26 @@ class NumericCoder {
 
   // Overwrites each item's key by the dense rank of its value.
   void rank(Column& column) {
-    std::uint32_t rank = 0;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      if (i > 0 && values_[items_[i].row] != values_[items_[i - 1].row]) ++rank;
-      spare_[i].key = rank;
+    if (items_.empty()) return;
+    std::uint32_t rank = 0, last_key = items_[0].key;
+    RowId last_row = items_[0].row;
+    for (Item& item : items_) {
+      const bool differs = item.key != last_key || (!keys_are_values_ && values_[item.row] != values_[last_row]);
+      rank += differs;
+      last_key = std::exchange(item.key, rank);
+      last_row = item.row;
     }
-    for (std::size_t i = 0; i < items_.size(); ++i) items_[i].key = spare_[i].key;
-    column.n_codes = items_.empty() ? 0 : rank + 1;
+    column.n_codes = rank + 1;
   }
 
   // Equal-weight bins: a value's bin is the share of the weight below it, times the number of bins, rounded down.
   void bin(Column& column) {
-    double total = 0;
-    for (const Item item : items_) total += dataset_.weight(item.row);
+    const bool weighted = !dataset_.weights.empty();
+    double total = static_cast<double>(items_.size());
+    if (weighted) {
+      total = 0;
+      for (const Item item : items_) total += dataset_.weights[item.row];
+    }
     double below = 0;
     std::int64_t last_bin = -1;
     std::uint32_t n_bins = 0;
@@ -169,15 +181,21 @@ class NumericCoder {
         column.bin_high.push_back(value);
       }
       column.bin_high.back() = value;
-      std::size_t i = start;
-      for (; i < items_.size() && items_[i].key == rank; ++i) {
-        below += dataset_.weight(items_[i].row);
-        spare_[i].key = n_bins - 1;
+      for (; start < items_.size() && items_[start].key == rank; ++start) {
+        below += weighted ? dataset_.weights[items_[start].row] : 1.0;
+        items_[start].key = n_bins - 1;
       }
-      start = i;
     }
-    for (std::size_t i = 0; i < items_.size(); ++i) items_[i].key = spare_[i].key;
     column.n_codes = n_bins;
+  }
+
+  double heaviest_code() const {
+    std::size_t longest = values_.size() - items_.size(), run = 0;  // the missing rows share a code, too
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      run = i > 0 && items_[i].key == items_[i - 1].key ? run + 1 : 1;
+      longest = std::max(longest, run);
+    }
+    return static_cast<double>(longest) * largest_weight_;
   }
 
   void write_codes(Column& column) {
@@ -199,6 +217,8 @@ class NumericCoder {
   std::vector<double> values_;
   std::vector<Item> items_, spare_;
   std::vector<std::uint32_t> slots_;
+  bool keys_are_values_ = false;  // a key says all of its value
+  double largest_weight_ = 1;
 };
 
 Column code_nominal(const Matrix& matrix, std::int64_t j, std::uint32_t n_categories) {

@@ -16,6 +16,7 @@ struct Column {
   std::uint32_t n_codes = 0;
   bool nominal = false;
   bool has_missing = false;
+  double heaviest_code = std::numeric_limits<double>::infinity();  // no code has more weight than this
   std::vector<double> bin_low, bin_high;  // only with bins: the smallest and the largest value in each bin
   std::vector<double> distinct;           // only when asked for: the sorted distinct values
 };

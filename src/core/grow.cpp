@@ -12,7 +12,7 @@ namespace petiole {
 namespace {
 
 // A window this many times smaller than its frame gets a frame of its own.
-constexpr std::uint32_t kShrink = 8;
+constexpr std::uint32_t kShrink = 4;
 // Frames up to this many rows are in the first cache anyway.
 constexpr RowId kSmallFrame = 64;
 // Cells (rows x attributes) from which a node's attributes are searched by several threads.
@@ -198,12 +198,18 @@ class Grower {
     const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
     Routing routing = column.nominal ? route_nominal(task.window, column, candidate) : route_numeric(column, candidate);
     routing.rule.feature = column.feature;
-    if (!column.nominal) routing.rule.threshold = threshold(task.window, column, candidate);
     std::vector<Window<W>> children;
     if (routing.branch_of_code.empty()) {
-      const std::uint32_t n_left = partition_at(task.window, column, candidate.cut, partition_scratch_);
-      children = ranges(task.window, {0, n_left, task.window.size()});
+      const TwoParts parts = partition_at(task.window, column, candidate.cut, partition_scratch_);
+      routing.rule.threshold = threshold(*task.window.frame, column, parts.low, parts.high);
+      children = ranges(task.window, {0, parts.n_left, task.window.size()});
     } else {
+      if (candidate.known_or_missing) {
+        routing.rule.threshold = std::numeric_limits<double>::infinity();
+      } else if (!column.nominal) {
+        const auto [low, high] = neighbours(column, candidate.cut);
+        routing.rule.threshold = threshold(*task.window.frame, column, low, high);
+      }
       children = partition_with_missing(task.window, column, routing);
     }
     add_children(task, std::move(routing), std::move(children));
@@ -274,12 +280,10 @@ class Grower {
     return routing;
   }
 
-  double threshold(const Window<W>& window, const FrameColumn& column, const Candidate& candidate) const {
-    if (candidate.known_or_missing) return std::numeric_limits<double>::infinity();
-    const auto feature = static_cast<std::size_t>(column.feature);
-    const Column& whole = dataset_.columns[feature];
-    const auto [low_row, high_row] = neighbours(column, candidate.cut);
-    const RowId low = window.frame->dataset_row(low_row), high = window.frame->dataset_row(high_row);
+  // Between the values of two rows of the frame.
+  double threshold(const Frame& frame, const FrameColumn& column, RowId low_row, RowId high_row) const {
+    const Column& whole = dataset_.columns[static_cast<std::size_t>(column.feature)];
+    const RowId low = frame.dataset_row(low_row), high = frame.dataset_row(high_row);
     const double middle = whole.bin_low.empty()
                               ? midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature))
                               : midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
@@ -287,16 +291,18 @@ class Grower {
     return *(std::upper_bound(whole.distinct.begin(), whole.distinct.end(), middle) - 1);
   }
 
-  // A row with the code just left of the cut and one with the next code that is present.
+  // Rows with the largest code on the left of the cut and with the smallest known one on its right.
   std::pair<RowId, RowId> neighbours(const FrameColumn& column, std::uint32_t cut) const {
     return column.codes->visit([&](const auto* codes) {
       RowId low = 0, high = 0;
-      std::uint32_t next = column.n_codes;
+      std::uint32_t below = 0, above = column.n_codes;
       for (std::uint32_t i = 0; i < view_.n; ++i) {
         const std::uint32_t code = codes[view_.rows[i]];
-        if (code == cut) low = view_.rows[i];
-        if (code > cut && code < next) {
-          next = code;
+        if (code <= cut && code >= below) {
+          below = code;
+          low = view_.rows[i];
+        } else if (code > cut && code < above) {
+          above = code;
           high = view_.rows[i];
         }
       }

@@ -46,8 +46,8 @@ std::shared_ptr<const Frame> frame_of(const Dataset& dataset) {
   for (std::size_t j = 0; j < dataset.columns.size(); ++j) {
     const Column& column = dataset.columns[j];
     frame->column_of.push_back(static_cast<std::int32_t>(j));
-    frame->columns.push_back(
-        {&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.nominal, column.has_missing});
+    frame->columns.push_back({&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.nominal,
+                              column.has_missing, column.heaviest_code});
   }
   return frame;
 }
@@ -73,8 +73,8 @@ void compact(Window<W>& window, CompactScratch& scratch) {
 }
 
 template <class W>
-std::uint32_t partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut,
-                           PartitionScratch<W>& scratch) {
+TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut,
+                      PartitionScratch<W>& scratch) {
   const std::uint32_t n = window.size();
   scratch.reserve(n);
   RowId* row = window.rows();
@@ -84,12 +84,20 @@ std::uint32_t partition_at(const Window<W>& window, const FrameColumn& column, s
   //   row   a B c D E f    (capitals go right)
   //   in place: a c f      scratch: B D E     then the scratch is appended.
   std::uint32_t n_left = 0, n_right = 0;
+  RowId low = 0, high = 0;
   column.codes->visit([&](const auto* codes) {
+    std::uint32_t below = 0, above = std::numeric_limits<std::uint32_t>::max();
     for (std::uint32_t i = 0; i < n; ++i) {
       const RowId r = row[i];
       const ClassId y = label[i];
       const W w = weight[i];
-      const std::uint32_t right = codes[r] > cut;
+      const std::uint32_t code = codes[r];
+      const std::uint32_t right = code > cut;
+      const bool nearer_below = !right && code >= below, nearer_above = right && code < above;
+      low = nearer_below ? r : low;
+      below = nearer_below ? code : below;
+      high = nearer_above ? r : high;
+      above = nearer_above ? code : above;
       row[n_left] = r;
       label[n_left] = y;
       weight[n_left] = w;
@@ -103,7 +111,7 @@ std::uint32_t partition_at(const Window<W>& window, const FrameColumn& column, s
   std::copy_n(scratch.row.begin(), n_right, row + n_left);
   std::copy_n(scratch.label.begin(), n_right, label + n_left);
   std::copy_n(scratch.weight.begin(), n_right, weight + n_left);
-  return n_left;
+  return {n_left, low, high};
 }
 
 template <class W>
@@ -134,10 +142,9 @@ std::vector<std::uint32_t> partition_by(const Window<W>& window, const FrameColu
 
 template void compact(Window<std::uint32_t>&, CompactScratch&);
 template void compact(Window<double>&, CompactScratch&);
-template std::uint32_t partition_at(const Window<std::uint32_t>&, const FrameColumn&, std::uint32_t,
-                                    PartitionScratch<std::uint32_t>&);
-template std::uint32_t partition_at(const Window<double>&, const FrameColumn&, std::uint32_t,
-                                    PartitionScratch<double>&);
+template TwoParts partition_at(const Window<std::uint32_t>&, const FrameColumn&, std::uint32_t,
+                               PartitionScratch<std::uint32_t>&);
+template TwoParts partition_at(const Window<double>&, const FrameColumn&, std::uint32_t, PartitionScratch<double>&);
 template std::vector<std::uint32_t> partition_by(const Window<std::uint32_t>&, const FrameColumn&,
                                                  const std::vector<std::int32_t>&, int,
                                                  PartitionScratch<std::uint32_t>&);

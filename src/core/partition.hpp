@@ -19,6 +19,7 @@ struct FrameColumn {
   std::int32_t feature = -1;
   bool nominal = false;
   bool has_missing = false;
+  double heaviest_code = 0;  // no code has more weight than this in the dataset
 };
 
 struct Frame {
@@ -64,7 +65,7 @@ class CodeSet {
     if (words_.size() * 64 < n_codes) words_.resize(n_codes / 64 + 1);
   }
   void insert(std::uint32_t code) { words_[code >> 6] |= std::uint64_t{1} << (code & 63); }
-  std::uint64_t* words() { return words_.data(); }
+  void erase(std::uint32_t code) { words_[code >> 6] &= ~(std::uint64_t{1} << (code & 63)); }
 
   // Calls f(code) for every member below `limit` in increasing order and empties the set.
   template <class F>
@@ -106,10 +107,15 @@ struct PartitionScratch {
   }
 };
 
-// Permutes the window so that rows with code <= cut come first, both sides in their old order; returns how many.
+struct TwoParts {
+  std::uint32_t n_left = 0;
+  RowId low = 0, high = 0;  // rows of the frame with the largest code on the left and the smallest on the right
+};
+
+// Permutes the window so that rows with code <= cut come first, both sides in their old order.
 template <class W>
-std::uint32_t partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut,
-                           PartitionScratch<W>& scratch);
+TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut,
+                      PartitionScratch<W>& scratch);
 
 // Permutes the window by branch_of_code (one entry per code, the missing code last), keeping the order within a branch;
 // returns the offsets of the branches, n_branches + 1 of them.

@@ -17,40 +17,45 @@ struct CutLimits {
 
 struct Cut {
   bool found = false;
-  std::uint32_t position = 0;  // walk_two_classes: the last code on the left; walk_groups: how many groups are left
+  std::uint32_t position = 0;  // walk_two_classes: codes up to this one are on the left; walk_groups: how many groups are
   std::uint32_t tries = 0;
   double mass = 0;  // of the two sides
   double left = 0;  // weight on the left, in the criterion's scale
 };
 
-// The weights of two classes, packed where they are counts.
-struct PackedSmall {  // counts below 65,536
+// The weights of two classes at one code: two counts packed into one integer, each half of its width.
+template <class Bits>
+struct Packed {
   using Weight = std::uint32_t;
-  std::uint32_t bits = 0;
-  static PackedSmall of(ClassId y, Weight w) { return {w << (16 * y)}; }
-  static PackedSmall both(Weight zero, Weight one) { return {zero | one << 16}; }
-  Weight zero() const { return bits & 0xffff; }
-  Weight one() const { return bits >> 16; }
-  void add(PackedSmall other) { bits += other.bits; }
-};
-
-struct PackedLarge {  // counts below 2^32
-  using Weight = std::uint32_t;
-  std::uint64_t bits = 0;
-  static PackedLarge of(ClassId y, Weight w) { return {static_cast<std::uint64_t>(w) << (32 * y)}; }
-  static PackedLarge both(Weight zero, Weight one) { return {zero | static_cast<std::uint64_t>(one) << 32}; }
-  Weight zero() const { return static_cast<Weight>(bits); }
-  Weight one() const { return static_cast<Weight>(bits >> 32); }
-  void add(PackedLarge other) { bits += other.bits; }
+  static constexpr int kHalf = static_cast<int>(sizeof(Bits)) * 4;
+  static constexpr std::uint64_t kMost = (std::uint64_t{1} << kHalf) - 1;  // a count this large still fits
+  Bits bits = 0;
+  static Packed of(ClassId y, Weight w) { return {static_cast<Bits>(static_cast<std::uint64_t>(w) << (kHalf * y))}; }
+  Weight zero() const { return static_cast<Weight>(bits & kMost); }
+  Weight one() const { return static_cast<Weight>(bits >> kHalf); }
+  bool used() const { return bits != 0; }
+  static bool both_classes(Packed a, Packed b) {
+    const std::uint64_t bits = a.bits | b.bits;
+    return ((bits & kMost) != 0) & ((bits >> kHalf) != 0);
+  }
+  static Packed first_used(Packed a, Packed b) {  // without a branch
+    const auto mask = static_cast<Bits>(-static_cast<Bits>(a.bits != 0));
+    return {static_cast<Bits>(a.bits | (b.bits & ~mask))};
+  }
+  void add(Packed other) { bits = static_cast<Bits>(bits + other.bits); }
 };
 
 struct RealPair {
   using Weight = double;
   double of_zero = 0, of_one = 0;
   static RealPair of(ClassId y, Weight w) { return y == 0 ? RealPair{w, 0} : RealPair{0, w}; }
-  static RealPair both(Weight zero, Weight one) { return {zero, one}; }
   Weight zero() const { return of_zero; }
   Weight one() const { return of_one; }
+  bool used() const { return of_zero > 0 || of_one > 0; }
+  static bool both_classes(RealPair a, RealPair b) {
+    return (a.of_zero > 0 || b.of_zero > 0) && (a.of_one > 0 || b.of_one > 0);
+  }
+  static RealPair first_used(RealPair a, RealPair b) { return a.used() ? a : b; }
   void add(RealPair other) {
     of_zero += other.of_zero;
     of_one += other.of_one;
@@ -93,104 +98,207 @@ Pair* counters_for(const FrameColumn& column, SearchScratch<W>& scratch) {
   return reinterpret_cast<Pair*>(scratch.counters.data());
 }
 
-// Adds the rows to the counters of their codes and marks the known codes present; takes out and returns the missing rows.
+// With this many codes per row or fewer, walking all counters is cheaper than remembering which are in use.
+constexpr std::uint32_t kDenseCodes = 2;
+
+inline bool walks_all_codes(std::uint32_t n_rows, const FrameColumn& column) {
+  return column.n_codes / kDenseCodes <= n_rows;
+}
+
+// Adds the rows to the counters of their codes; takes out and returns the missing rows. Known codes are marked present
+// unless all codes will be walked.
 template <class Pair, class W, class Code>
 Pair count_two_classes(const NodeView<W>& node, const FrameColumn& column, const Code* codes,
                        SearchScratch<W>& scratch) {
   Pair* counters = counters_for<Pair>(column, scratch);
-  std::uint64_t* present = scratch.present.words();
-  for (std::uint32_t i = 0; i < node.n; ++i) {
-    const std::uint32_t code = codes[node.rows[i]];
-    counters[code].add(Pair::of(node.labels[i], node.weights[i]));
-    present[code >> 6] |= std::uint64_t{1} << (code & 63);
+  if (walks_all_codes(node.n, column)) {
+    for (std::uint32_t i = 0; i < node.n; ++i)
+      counters[codes[node.rows[i]]].add(Pair::of(node.labels[i], node.weights[i]));
+  } else {
+    for (std::uint32_t i = 0; i < node.n; ++i) {
+      const std::uint32_t code = codes[node.rows[i]];
+      counters[code].add(Pair::of(node.labels[i], node.weights[i]));
+      scratch.present.insert(code);
+    }
+    scratch.present.erase(column.n_codes);
   }
-  if (!column.has_missing) return Pair{};
-  present[column.n_codes >> 6] &= ~(std::uint64_t{1} << (column.n_codes & 63));
-  return std::exchange(counters[column.n_codes], Pair{});
+  return column.has_missing ? std::exchange(counters[column.n_codes], Pair{}) : Pair{};
 }
 
-// Finds the cut with the least mass, the first of equals, and leaves counters and code set empty.
-template <class Pair, class W, class C>
-Cut walk_two_classes(const NodeView<W>& node, const FrameColumn& column, Pair known, const C& criterion,
-                     CutLimits limits, SearchScratch<W>& scratch) {
+template <class W>
+struct ClassPair {
+  W zero{0}, one{0};
+  W sum() const { return zero + one; }
+};
+
+// The first and the last cut that leave enough on both sides.
+template <class W>
+struct Ends {
+  bool any = false;
+  Boundary<W> first{}, last{};
+  std::uint32_t n_outside = 0;  // codes in use before the first cut and after the last
+};
+
+template <class Pair, class W>
+Ends<W> find_ends(const Pair* counters, std::uint32_t n_codes, ClassPair<W> known, W least) {
+  Ends<W> ends;
+  const W total = known.sum();
+  if (total < least) return ends;
+  std::uint32_t code = 0;
+  for (; ends.first.zero + ends.first.one < least && code < n_codes; ++code) {
+    const Pair here = counters[code];
+    if (!here.used()) continue;
+    ends.first = {ends.first.zero + here.zero(), ends.first.one + here.one(), code + 1};
+    ++ends.n_outside;
+  }
+  if (total - (ends.first.zero + ends.first.one) < least) return ends;
+  ClassPair<W> right;
+  code = n_codes;
+  while (right.sum() < least && code > 0) {
+    const Pair here = counters[--code];
+    if (!here.used()) continue;
+    right = {right.zero + here.zero(), right.one + here.one()};
+    ++ends.n_outside;
+  }
+  while (code > 0 && !counters[code - 1].used()) --code;
+  if (code < ends.first.code) return ends;
+  ends.last = {known.zero - right.zero, known.one - right.one, code};
+  ends.any = true;
+  return ends;
+}
+
+// Walks the codes in order, empties the counters and writes to scratch.boundaries the cuts between codes that do not hold
+// the same single class: no other cut is the best, because impurity is concave (Fayyad & Irani 1992), except where the ends
+// forbid those. Whether a cut is one of them is as random as the labels, so each is written and then kept or overwritten:
+// no branch to mispredict. Returns the number of codes in use.
+template <class Pair, class W>
+std::uint32_t find_boundaries(const NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch) {
   Pair* counters = reinterpret_cast<Pair*>(scratch.counters.data());
-  const auto scale = scale_of(node);
-  const W total = known.zero() + known.one();
+  const bool all_codes = walks_all_codes(node.n, column);
+  const std::size_t most = std::size_t{all_codes ? column.n_codes : node.n} + 1;
+  if (scratch.boundaries.size() < most) scratch.boundaries.resize(most);
+  Boundary<W>* boundary = scratch.boundaries.data();
+  ClassPair<W> left;
+  Pair last{};
+  std::uint32_t n_used = 0;
+  const auto visit = [&](std::uint32_t code) {
+    const Pair here = std::exchange(counters[code], Pair{});
+    *boundary = {left.zero, left.one, code};
+    boundary += Pair::both_classes(here, last);
+    left.zero += here.zero();
+    left.one += here.one();
+    n_used += here.used();
+    last = Pair::first_used(here, last);
+  };
+  if (all_codes)
+    for (std::uint32_t code = 0; code < column.n_codes; ++code) visit(code);
+  else
+    scratch.present.drain(column.n_codes, visit);
+  scratch.n_boundaries = static_cast<std::size_t>(boundary - scratch.boundaries.data());
+  return n_used;
+}
+
+// Finds the cut with the least mass, the first of equals.
+template <class Pair, class W, class C>
+Cut walk_two_classes(const NodeView<W>& node, const FrameColumn& column, ClassPair<W> known, const C& criterion,
+                     CutLimits limits, SearchScratch<W>& scratch) {
   const W least = weight_bound<W>(limits.min_side);
-  const typename C::Mass slack = criterion.slack(limits.tie_weight);
+  const Ends<W> ends =
+      find_ends(reinterpret_cast<const Pair*>(scratch.counters.data()), column.n_codes, known, least);
+  const std::uint32_t n_used = find_boundaries<Pair>(node, column, scratch);
   Cut cut;
-  typename C::Mass best{};
-  Pair left{}, best_left{};
-  scratch.present.drain(column.n_codes, [&](std::uint32_t code) {
-    left.add(std::exchange(counters[code], Pair{}));
-    const W zero = left.zero(), one = left.one();
-    if (zero + one < least || total - (zero + one) < least) return;
-    ++cut.tries;
-    const auto mass = criterion.of_two(scale(0, zero), scale(1, one)) +
-                      criterion.of_two(scale(0, known.zero() - zero), scale(1, known.one() - one));
-    if (cut.found && !(mass < best - slack)) return;
-    cut.found = true;
-    cut.position = code;
-    best = mass;
-    best_left = left;
-  });
+  if (!ends.any) return cut;
+  cut.tries = n_used + 1 - ends.n_outside;
+  const auto scale = scale_of(node);
+  const auto mass_at = [&](const Boundary<W>& left) {
+    return criterion.of_two(scale(0, left.zero), scale(1, left.one)) +
+           criterion.of_two(scale(0, known.zero - left.zero), scale(1, known.one - left.one));
+  };
+  const typename C::Mass slack = criterion.slack(limits.tie_weight);
+  const Boundary<W>* best_at = &ends.first;
+  typename C::Mass best = mass_at(*best_at);
+  const auto consider = [&](const Boundary<W>* at) {
+    const auto mass = mass_at(*at);
+    if (mass < best - slack) {
+      best = mass;
+      best_at = at;
+    }
+  };
+  const Boundary<W>* at = scratch.boundaries.data();
+  const Boundary<W>* end = at + scratch.n_boundaries;
+  while (at != end && at->code <= ends.first.code) ++at;
+  while (at != end && (end - 1)->code >= ends.last.code) --end;
+  for (; at != end; ++at) consider(at);
+  consider(&ends.last);
+  cut.found = true;
+  cut.position = best_at->code - 1;
   cut.mass = criterion.real(best);
-  cut.left = static_cast<double>(scale(0, best_left.zero())) + static_cast<double>(scale(1, best_left.one()));
+  cut.left = static_cast<double>(scale(0, best_at->zero)) + static_cast<double>(scale(1, best_at->one));
   return cut;
 }
 
-// Groups the rows by code, in order of code. A small table of code x class is used where the rows would fill it;
-// otherwise the rows are put in order by counting.
+// Cells (code x class) per row up to which rows are added up in a table of cells.
+constexpr std::uint64_t kCellsPerRow = 32;
+
+// Groups by adding up the rows in a table of cells and walking the cells in use.
 template <class W, class Code>
-void group_by_code(const NodeView<W>& node, const FrameColumn& column, const Code* codes, SearchScratch<W>& scratch) {
+void group_by_cells(const NodeView<W>& node, std::uint32_t n_cells, const Code* codes, SearchScratch<W>& scratch) {
   Groups<W>& groups = scratch.groups;
-  groups.code.clear();
-  groups.start.clear();
   const auto n_classes = static_cast<std::uint32_t>(node.n_classes());
-  const std::uint64_t n_codes = std::uint64_t{column.n_codes} + 1;
-  if (n_codes * n_classes <= std::uint64_t{2} * node.n) {
-    scratch.table.assign(n_codes * n_classes, W{0});
-    groups.label.resize(n_codes * n_classes);
-    groups.weight.resize(n_codes * n_classes);
-    for (std::uint32_t i = 0; i < node.n; ++i)
-      scratch.table[std::size_t{codes[node.rows[i]]} * n_classes + node.labels[i]] += node.weights[i];
-    std::uint32_t end = 0;
-    for (std::uint32_t code = 0; code < n_codes; ++code) {
-      const std::uint32_t start = end;
-      for (std::uint32_t k = 0; k < n_classes; ++k) {
-        const W weight = scratch.table[std::size_t{code} * n_classes + k];
-        groups.label[end] = static_cast<ClassId>(k);
-        groups.weight[end] = weight;
-        end += weight > 0;
-      }
-      if (end == start) continue;
-      groups.code.push_back(code);
-      groups.start.push_back(start);
-    }
-    groups.start.push_back(end);
-    return;
+  if (scratch.cells.size() < n_cells) scratch.cells.resize(n_cells);
+  scratch.present.reserve(n_cells);
+  W* cells = scratch.cells.data();
+  for (std::uint32_t i = 0; i < node.n; ++i) {
+    const std::uint32_t cell = codes[node.rows[i]] * n_classes + node.labels[i];
+    cells[cell] += node.weights[i];
+    scratch.present.insert(cell);
   }
+  std::uint32_t end = 0, end_of_code = 0;
+  scratch.present.drain(n_cells, [&](std::uint32_t cell) {
+    if (cell >= end_of_code) {
+      const std::uint32_t code = cell / n_classes;
+      end_of_code = (code + 1) * n_classes;
+      groups.start_group(code, end);
+    }
+    groups.label[end] = static_cast<ClassId>(cell + n_classes - end_of_code);
+    groups.weight[end++] = std::exchange(cells[cell], W{0});
+  });
+  groups.finish(end);
+}
+
+// Groups by putting the rows in order, for attributes of so many values that a table would be mostly empty.
+template <class W, class Code>
+void group_by_sorting(const NodeView<W>& node, const FrameColumn& column, const Code* codes, SearchScratch<W>& scratch) {
+  Groups<W>& groups = scratch.groups;
   std::uint32_t* next = counters_for<std::uint32_t>(column, scratch);
-  groups.label.resize(node.n);
-  groups.weight.resize(node.n);
   for (std::uint32_t i = 0; i < node.n; ++i) {
     const std::uint32_t code = codes[node.rows[i]];
     ++next[code];
     scratch.present.insert(code);
   }
   std::uint32_t end = 0;
-  scratch.present.drain(static_cast<std::uint32_t>(n_codes), [&](std::uint32_t code) {
-    groups.code.push_back(code);
-    groups.start.push_back(end);
+  scratch.present.drain(column.n_codes + 1, [&](std::uint32_t code) {
+    groups.start_group(code, end);
     end += std::exchange(next[code], end);
   });
-  groups.start.push_back(end);
+  groups.finish(end);
   for (std::uint32_t i = 0; i < node.n; ++i) {
     const std::uint32_t to = next[codes[node.rows[i]]]++;
     groups.label[to] = node.labels[i];
     groups.weight[to] = node.weights[i];
   }
-  for (const std::uint32_t code : groups.code) next[code] = 0;
+  for (std::uint32_t g = 0; g < groups.size(); ++g) next[groups.code[g]] = 0;
+}
+
+// Groups the rows by code, in order of code.
+template <class W, class Code>
+void group_by_code(const NodeView<W>& node, const FrameColumn& column, const Code* codes, SearchScratch<W>& scratch) {
+  scratch.groups.reserve(node.n);
+  const std::uint64_t n_cells = (std::uint64_t{column.n_codes} + 1) * static_cast<std::uint64_t>(node.n_classes());
+  if (n_cells <= kCellsPerRow * node.n)
+    group_by_cells(node, static_cast<std::uint32_t>(n_cells), codes, scratch);
+  else
+    group_by_sorting(node, column, codes, scratch);
 }
 
 // The classes' weights on both sides of a moving cut, and their mass.

@@ -42,9 +42,15 @@ class Search {
   Candidate numeric(const FrameColumn& column) {
     return column.codes->visit([&](const auto* codes) {
       if (node_.n_classes() != 2) return numeric_many(column, codes);
-      if constexpr (std::is_same_v<W, double>) return numeric_two<RealPair>(column, codes);
-      else if (node_.weight < 65536) return numeric_two<PackedSmall>(column, codes);
-      else return numeric_two<PackedLarge>(column, codes);
+      if constexpr (std::is_same_v<W, double>) {
+        return numeric_two<RealPair>(column, codes);
+      } else {
+        // The narrowest counters that hold the heaviest code: the fewer bytes, the more of them stay in the first cache.
+        const double most = std::min(column.heaviest_code, node_.weight);
+        if (most <= Packed<std::uint16_t>::kMost) return numeric_two<Packed<std::uint16_t>>(column, codes);
+        if (most <= Packed<std::uint32_t>::kMost) return numeric_two<Packed<std::uint32_t>>(column, codes);
+        return numeric_two<Packed<std::uint64_t>>(column, codes);
+      }
     });
   }
 
@@ -59,6 +65,7 @@ class Search {
   };
 
   bool separate() const { return options_.missing == Missing::separate; }
+  bool by_ratio() const { return options_.criterion == Criterion::gain_ratio; }
 
   // Sums of a vector of true class weights, which is scaled in place.
   Sums sums_of(std::vector<W>& counts) const {
@@ -74,6 +81,7 @@ class Search {
   }
 
   Sums sums_of_two(W zero, W one) {
+    if (zero + one <= 0) return {};
     scratch_.branch_counts = {zero, one};
     return sums_of(scratch_.branch_counts);
   }
@@ -85,8 +93,8 @@ class Search {
     const Pair missing = count_two_classes<Pair>(node_, column, codes, scratch_);
     const W known_zero = node_.class_totals[0] - missing.zero(), known_one = node_.class_totals[1] - missing.one();
     const double known_weight = static_cast<double>(known_zero) + static_cast<double>(known_one);
-    const Cut cut = walk_two_classes(node_, column, Pair::both(known_zero, known_one), criterion_,
-                                     limits(least_side(context_, known_weight)), scratch_);
+    const Cut cut = walk_two_classes<Pair>(node_, column, ClassPair<W>{known_zero, known_one}, criterion_,
+                                           limits(least_side(context_, known_weight)), scratch_);
     if (!column.has_missing && !cut.found) return {};
     return numeric_candidate(column, cut, sums_of_two(known_zero, known_one),
                              sums_of_two(missing.zero(), missing.one()));
@@ -96,7 +104,7 @@ class Search {
   Candidate numeric_many(const FrameColumn& column, const Code* codes) {
     group_by_code(node_, column, codes, scratch_);
     const Groups<W>& groups = scratch_.groups;
-    const bool any_missing = groups.code.back() == column.n_codes;
+    const bool any_missing = groups.last_code() == column.n_codes;
     scratch_.order.resize(groups.size() - (any_missing ? 1 : 0));
     std::iota(scratch_.order.begin(), scratch_.order.end(), 0u);
     Sums missing;
@@ -121,9 +129,9 @@ class Search {
     candidate.found = cut.found;
     candidate.cut = cut.position;
     candidate.gain = cut.found ? (known.mass - cut.mass) / split_weight_ : 0.0;
-    candidate.split_info = split_info({cut.left, known.weight - cut.left, missing.weight});
+    if (by_ratio()) candidate.split_info = split_info({cut.left, known.weight - cut.left, missing.weight});
     if (separate() && column.has_missing) separate_missing(candidate, cut, known, missing);
-    if (candidate.found && options_.criterion == Criterion::gain_ratio) {
+    if (candidate.found && by_ratio()) {
       candidate.gain -= std::log2(cut.tries) / node_.weight;
       candidate.found = candidate.gain > kTie;
     }
@@ -164,7 +172,7 @@ class Search {
   // takes part only when missing is a value like any other. Returns how many groups take part.
   std::uint32_t participants(const FrameColumn& column, Sums& known, Sums& missing) {
     const Groups<W>& groups = scratch_.groups;
-    const bool any_missing = groups.code.back() == column.n_codes;
+    const bool any_missing = groups.last_code() == column.n_codes;
     const bool set_apart = any_missing && !separate();
     scratch_.right_counts = node_.class_totals;
     if (set_apart) {

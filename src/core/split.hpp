@@ -42,14 +42,41 @@ struct SearchContext {
   std::vector<std::uint8_t> many_valued;    // per feature
 };
 
-// Rows grouped by code: entries of group g are label/weight[start[g] .. start[g+1]).
+// Rows grouped by code: entries of group g are label/weight[start[g] .. start[g+1]). An entry is a row, or the rows of one
+// class together.
 template <class W>
 struct Groups {
-  std::vector<std::uint32_t> code, start;
+  std::vector<std::uint32_t> code, start;  // room for more than size()
   std::vector<ClassId> label;
   std::vector<W> weight;
 
-  std::uint32_t size() const { return static_cast<std::uint32_t>(code.size()); }
+  std::uint32_t size() const { return n_groups_; }
+  std::uint32_t last_code() const { return code[n_groups_ - 1]; }
+
+  // Makes room for n rows and forgets the groups.
+  void reserve(std::uint32_t n) {
+    n_groups_ = 0;
+    if (label.size() >= n) return;
+    code.resize(n);
+    start.resize(std::size_t{n} + 1);
+    label.resize(n);
+    weight.resize(n);
+  }
+  void start_group(std::uint32_t of_code, std::uint32_t at) {
+    code[n_groups_] = of_code;
+    start[n_groups_++] = at;
+  }
+  void finish(std::uint32_t end) { start[n_groups_] = end; }
+
+ private:
+  std::uint32_t n_groups_ = 0;
+};
+
+// Two classes: the weights to the left of a cut, and a code from which codes are on its right.
+template <class W>
+struct Boundary {
+  W zero, one;
+  std::uint32_t code;
 };
 
 // Per-thread buffers of the search. Counters are all zero and the code set is empty between calls.
@@ -57,7 +84,9 @@ template <class W>
 struct SearchScratch {
   CodeSet present;
   std::vector<std::uint64_t> counters;
-  std::vector<W> table;
+  std::vector<Boundary<W>> boundaries;
+  std::size_t n_boundaries = 0;
+  std::vector<W> cells;
   Groups<W> groups;
   std::vector<W> left_counts, right_counts, branch_counts;
   std::vector<std::uint32_t> order, heaviest;

@@ -65,7 +65,7 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
         total, least = float(weights.sum()), 2 * float(self.min_samples_leaf)
         if total < least <= len(weights):
             warnings.warn(
-                f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}, so no node can be split. "
+                f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}: no node can be split. "
                 "A row of weight 2 counts as two rows: multiply the weights so that their mean is 1.",
                 UserWarning,
                 stacklevel=4,

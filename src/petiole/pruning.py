@@ -46,9 +46,9 @@ def prune_by_error(tree: Tree, training: TrainingSet, confidence: float = 0.25) 
 def prune_with_set(tree: Tree, pruning: TrainingSet) -> Tree:
     """Weakest-link pruning: of the trees on the cost-complexity path, the one that errs least on rows not grown on.
 
-    Of equals the smallest. The path uses the entropy of the growing rows (Breiman et al. 1984, ch. 3; Geurts 2001 prunes
-    with a held-out set in the same spirit). A row with missing values counts at each leaf in proportion to its weight
-    there.
+    Of equals the smallest. The path uses the entropy of the growing rows (Breiman et al. 1984, ch. 3; Geurts 2001
+    prunes with a held-out set in the same spirit). A row with missing values counts at each leaf in proportion to its
+    weight there.
     """
     counts = class_counts(tree, pruning.matrix, pruning.labels, pruning.weights)
     errors = counts.sum(axis=1) - counts[np.arange(tree.n_nodes), _majority_classes(tree)]
