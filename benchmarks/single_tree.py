@@ -75,7 +75,7 @@ def _xgboost() -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
         n_estimators=1,
         learning_rate=1.0,
         tree_method="exact",
-        max_depth=0,
+        max_depth=100,
         reg_lambda=0,
         min_child_weight=0,
         n_jobs=1,
@@ -122,9 +122,10 @@ def measure(library: str, workload: str, repeats: int) -> dict[str, float]:
             fit_seconds.append(time.perf_counter() - start)
         added.append(memory.added)
         queries = X[:100_000]
-        start = time.perf_counter()
-        predict(fitted, queries)
-        predict_seconds.append(time.perf_counter() - start)
+        for _ in range(5):
+            start = time.perf_counter()
+            predict(fitted, queries)
+            predict_seconds.append(time.perf_counter() - start)
     return {"fit": min(fit_seconds), "predict": min(predict_seconds), "memory": added[0]}
 
 

@@ -22,6 +22,8 @@ class Codes {
     return f(reinterpret_cast<std::uint32_t*>(bytes_.get()));
   }
 
+  int width() const { return width_; }
+
   std::uint32_t at(std::size_t i) const {
     return visit([i](const auto* codes) { return static_cast<std::uint32_t>(codes[i]); });
   }

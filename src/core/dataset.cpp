@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
 
 namespace petiole {
 namespace {
@@ -55,8 +56,8 @@ class NumericCoder {
     for (const double weight : dataset.weights) largest_weight_ = std::max(largest_weight_, weight);
   }
 
-  Column code(std::int64_t j) {
-    read(j);
+  Column code(std::span<const double> values) {
+    values_ = values;
     Column column;
     if (code_small_integers(column)) return column;
     sort_known_rows();
@@ -70,18 +71,6 @@ class NumericCoder {
   }
 
  private:
-  void read(std::int64_t j) {
-    const Matrix& matrix = dataset_.matrix;
-    values_.resize(static_cast<std::size_t>(matrix.n_rows));
-    matrix.visit([&](const auto* data) {
-      const auto* cell = data + j * matrix.column_stride;
-      for (auto& value : values_) {
-        value = static_cast<double>(*cell) + 0.0;  // + 0.0 turns -0.0 into 0.0: they are one value
-        cell += matrix.row_stride;
-      }
-    });
-  }
-
   // Whole numbers in a narrow range, such as counts and grades, need no sort: a table says which of them occur.
   bool code_small_integers(Column& column) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -214,23 +203,62 @@ class NumericCoder {
 
   const Dataset& dataset_;
   const CodingOptions& options_;
-  std::vector<double> values_;
+  std::span<const double> values_;
   std::vector<Item> items_, spare_;
   std::vector<std::uint32_t> slots_;
   bool keys_are_values_ = false;  // a key says all of its value
   double largest_weight_ = 1;
 };
 
-Column code_nominal(const Matrix& matrix, std::int64_t j, std::uint32_t n_categories) {
+// Some columns of the matrix, each contiguous. Rows are read whole where the matrix is stored by rows: column by column,
+// every cache line would be fetched once per column.
+class ColumnBatch {
+ public:
+  explicit ColumnBatch(const Matrix& matrix) : matrix_(matrix) {
+    const auto rows = static_cast<std::size_t>(matrix.n_rows);
+    width_ = static_cast<int>(std::clamp<std::size_t>(kBatchBytes / (rows * sizeof(double)), 1, 64));
+    width_ = std::min(width_, static_cast<int>(matrix.n_columns));
+    values_.resize(rows * static_cast<std::size_t>(width_));
+  }
+
+  int width() const { return width_; }
+
+  std::span<const double> column(int c) const {
+    const auto rows = static_cast<std::size_t>(matrix_.n_rows);
+    return {values_.data() + static_cast<std::size_t>(c) * rows, rows};
+  }
+
+  void read(int first, int n) {
+    matrix_.visit([&](const auto* data) {
+      constexpr std::int64_t kBlock = 256;
+      for (std::int64_t begin = 0; begin < matrix_.n_rows; begin += kBlock) {
+        const std::int64_t end = std::min(matrix_.n_rows, begin + kBlock);
+        for (int c = 0; c < n; ++c) {
+          const auto* cell = data + (first + c) * matrix_.column_stride + begin * matrix_.row_stride;
+          double* to = values_.data() + c * matrix_.n_rows + begin;
+          for (std::int64_t row = begin; row < end; ++row, cell += matrix_.row_stride)
+            *to++ = static_cast<double>(*cell) + 0.0;  // + 0.0 turns -0.0 into 0.0: they are one value
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr std::size_t kBatchBytes = 16 << 20;
+  const Matrix& matrix_;
+  int width_ = 1;
+  std::vector<double> values_;
+};
+
+Column code_nominal(std::span<const double> values, std::uint32_t n_categories) {
   Column column;
   column.nominal = true;
   column.n_codes = n_categories;
-  const auto n_rows = static_cast<std::size_t>(matrix.n_rows);
-  column.codes = Codes(n_rows, std::uint64_t{n_categories} + 1);
+  column.codes = Codes(values.size(), std::uint64_t{n_categories} + 1);
   column.codes.visit([&](auto* codes) {
     using Code = std::remove_pointer_t<decltype(codes)>;
-    for (std::size_t row = 0; row < n_rows; ++row) {
-      const double value = matrix.at(static_cast<std::int64_t>(row), j);
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      const double value = values[row];
       const bool known = value >= 0 && value < n_categories;
       codes[row] = static_cast<Code>(known ? static_cast<std::uint32_t>(value) : n_categories);
       column.has_missing |= !known;
@@ -246,15 +274,17 @@ void code_columns(Dataset& dataset, const std::vector<std::int32_t>& n_categorie
   const auto n_columns = static_cast<int>(dataset.matrix.n_columns);
   dataset.columns.resize(static_cast<std::size_t>(n_columns));
   std::vector<NumericCoder> coders(static_cast<std::size_t>(pool.n_threads()), NumericCoder(dataset, options));
-  // A batch is one column per thread, so that an interrupt is noticed between columns.
-  for (int start = 0; start < n_columns; start += pool.n_threads()) {
-    pool.run(std::min(pool.n_threads(), n_columns - start), [&](int thread, int item) {
-      const auto j = static_cast<std::size_t>(start + item);
+  ColumnBatch batch(dataset.matrix);
+  for (int first = 0; first < n_columns; first += batch.width()) {
+    const int n = std::min(batch.width(), n_columns - first);
+    batch.read(first, n);
+    pool.run(n, [&](int thread, int item) {
+      const auto j = static_cast<std::size_t>(first + item);
       dataset.columns[j] = n_categories[j] > 0
-                               ? code_nominal(dataset.matrix, start + item, static_cast<std::uint32_t>(n_categories[j]))
-                               : coders[static_cast<std::size_t>(thread)].code(start + item);
+                               ? code_nominal(batch.column(item), static_cast<std::uint32_t>(n_categories[j]))
+                               : coders[static_cast<std::size_t>(thread)].code(batch.column(item));
     });
-    interrupt.check(static_cast<std::uint64_t>(dataset.n_rows()) * 8);
+    interrupt.check(static_cast<std::uint64_t>(dataset.n_rows()) * static_cast<std::uint64_t>(n) * 8);
   }
 }
 

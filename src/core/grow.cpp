@@ -11,10 +11,12 @@
 namespace petiole {
 namespace {
 
-// A window this many times smaller than its frame gets a frame of its own.
+// A window this many times smaller than its frame gets a frame of its own,
 constexpr std::uint32_t kShrink = 4;
-// Frames up to this many rows are in the first cache anyway.
+// unless the frame is this small anyway,
 constexpr RowId kSmallFrame = 64;
+// or stays in the second cache and has few codes to walk.
+constexpr std::size_t kCacheBytes = 128 << 10;
 // Cells (rows x attributes) from which a node's attributes are searched by several threads.
 constexpr std::uint64_t kParallelCells = 1 << 15;
 
@@ -103,13 +105,18 @@ class Grower {
 
   void split_if_useful(Task<W> task) {
     Window<W>& window = task.window;
-    const Frame& old = *window.frame;
-    if (old.n_rows > kSmallFrame && window.size() <= old.n_rows / kShrink) compact(window, compact_scratch_);
+    if (compacting_pays(window)) compact(window, compact_scratch_);
     view_node(task);
     interrupt_.check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
     find_candidates(task.key);
     const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
     if (chosen >= 0) split(task, candidates_[static_cast<std::size_t>(chosen)]);
+  }
+
+  static bool compacting_pays(const Window<W>& window) {
+    const Frame& frame = *window.frame;
+    if (frame.n_rows <= kSmallFrame || window.size() > frame.n_rows / kShrink) return false;
+    return frame.code_bytes > kCacheBytes || frame.most_codes > window.size();
   }
 
   // Numbers the labels among the classes present at the node.

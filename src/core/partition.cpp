@@ -40,14 +40,21 @@ void compact_column(const Window<W>& window, FrameColumn& column, Codes& storage
 
 }  // namespace
 
+void Frame::add(const FrameColumn& column) {
+  column_of[static_cast<std::size_t>(column.feature)] = static_cast<std::int32_t>(columns.size());
+  columns.push_back(column);
+  code_bytes += std::size_t{n_rows} * static_cast<std::size_t>(column.codes->width());
+  if (!column.nominal) most_codes = std::max(most_codes, column.n_codes);
+}
+
 std::shared_ptr<const Frame> frame_of(const Dataset& dataset) {
   auto frame = std::make_shared<Frame>();
   frame->n_rows = dataset.n_rows();
+  frame->column_of.assign(dataset.columns.size(), -1);
   for (std::size_t j = 0; j < dataset.columns.size(); ++j) {
     const Column& column = dataset.columns[j];
-    frame->column_of.push_back(static_cast<std::int32_t>(j));
-    frame->columns.push_back({&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.nominal,
-                              column.has_missing, column.heaviest_code});
+    frame->add({&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.nominal, column.has_missing,
+                column.heaviest_code});
   }
   return frame;
 }
@@ -64,9 +71,7 @@ void compact(Window<W>& window, CompactScratch& scratch) {
   for (std::size_t j = 0; j < old.columns.size(); ++j) {
     FrameColumn column = old.columns[j];
     compact_column(window, column, frame->storage[j], scratch);
-    if (column.codes == nullptr) continue;
-    frame->column_of[static_cast<std::size_t>(column.feature)] = static_cast<std::int32_t>(frame->columns.size());
-    frame->columns.push_back(column);
+    if (column.codes != nullptr) frame->add(column);
   }
   std::iota(window.rows(), window.rows() + window.size(), RowId{0});
   window.frame = std::move(frame);

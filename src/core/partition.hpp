@@ -28,6 +28,10 @@ struct Frame {
   std::vector<FrameColumn> columns;
   std::vector<std::int32_t> column_of;  // feature -> column, -1: constant in this frame and left out
   std::vector<Codes> storage;           // codes owned by this frame; empty for the frame of the whole dataset
+  std::size_t code_bytes = 0;           // of all columns
+  std::uint32_t most_codes = 0;         // of any numeric column
+
+  void add(const FrameColumn& column);
 
   RowId dataset_row(RowId row) const { return origin.empty() ? row : origin[row]; }
 };
