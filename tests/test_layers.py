@@ -13,9 +13,10 @@ LAYERS = [
     {"parameters", "tree_text", "tree_plot", "columns", "tables"},
     {"dataset", "labels", "tree"},
     {"grow", "impurity", "traversal", "smoothing"},
-    {"pruning"},
+    {"pruning", "cross_fit"},
     {"classifier"},
     {"pet"},
+    {"convert"},
     {"__main__"},
 ]
 

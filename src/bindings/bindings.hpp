@@ -13,6 +13,7 @@ namespace petiole::bindings {
 void bind_grow(nb::module_& m);
 void bind_prune(nb::module_& m);
 void bind_route(nb::module_& m);
+void bind_estimate(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
 nb::dict to_arrays(Tree&& tree);

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import traversal
 from petiole.classifier import TreeBasedClassifier
+from petiole.cross_fit import cross_fit
 from petiole.grow import TrainingSet, check_growth_parameters, grow_tree
 from petiole.impurity import split_gains
 from petiole.labels import check_same_length, check_weights, label_codes
@@ -65,7 +66,8 @@ class PETClassifier(TreeBasedClassifier):
     pruning_fraction : float, default=1/3
         Share of every class held out by "pruning_set" when ``fit`` is given no ``pruning_set``.
     smoothing : str or leaf estimator, default="laplace"
-        "raw", "laplace", or an object of :mod:`petiole.smoothing`.
+        "raw", "laplace", "m_estimate", "curtailment", "m_branch", "hdp", "hgs", or an object of
+        :mod:`petiole.smoothing` such as ``HGS(alpha="honest")``.
     split_class_weight : None, "balanced" or dict, default=None
         Factors per class that steer the choice of splits only; counts and probabilities stay true to the data. What
         mistakes cost belongs to the decision, so there is no class_weight.
@@ -81,6 +83,8 @@ class PETClassifier(TreeBasedClassifier):
     ----------
     tree_ : Tree
     classes_ : array of the class labels
+    smoothing_ : LeafEstimator
+        The leaf estimator in use, with what it learned.
     node_probabilities_ : array of shape (n_nodes, n_classes)
         What the leaf estimator says at every node.
     n_features_in_ : int
@@ -169,22 +173,35 @@ class PETClassifier(TreeBasedClassifier):
         encoder, training = self._encode_training(X, y, sample_weight)
         started = time.perf_counter()
         tree = self._grow_and_prune(encoder, training, pruning_set)
+        estimator = self._learn(estimator, encoder, training)
         probabilities = estimator.node_probabilities(tree)
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.tree_ = tree
+        self.smoothing_ = estimator
         self.node_probabilities_ = probabilities
         if self.verbose:
             print(f"[{type(self).__name__}] {tree} in {time.perf_counter() - started:.2f} s")
         return self
 
-    def with_smoothing(self, smoothing: str | LeafEstimator) -> PETClassifier:
-        """A fitted classifier that shares this one's tree and differs in the leaf estimator only."""
+    def with_smoothing(
+        self, smoothing: str | LeafEstimator, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> PETClassifier:
+        """A fitted classifier that shares this one's tree and differs in the leaf estimator only.
+
+        The training data are needed only by an estimator that learns a parameter from rows the tree has not seen, such
+        as ``HGS(alpha="honest")``.
+        """
         estimator = as_leaf_estimator(smoothing)
         check_is_fitted(self)
+        if estimator.needs_held_out and X is not None:
+            self._check_parameters(None)
+            encoder, training = copy.copy(self)._encode_training(X, y, sample_weight)
+            estimator = self._learn(estimator, encoder, training)
         other = copy.copy(self)
         other.smoothing = smoothing
+        other.smoothing_ = estimator
         other.node_probabilities_ = estimator.node_probabilities(self.tree_)
         return other
 
@@ -227,6 +244,12 @@ class PETClassifier(TreeBasedClassifier):
     def plot(self, *, max_depth: int = 4, ax: Any = None) -> Any:
         """Draw the tree with matplotlib: rules, counts and class probabilities; returns the axes."""
         return self._fitted_tree().plot(**self._display_names(), max_depth=max_depth, ax=ax)
+
+    def to_sklearn(self) -> Any:
+        """A fitted scikit-learn DecisionTreeClassifier that says the same, see :func:`petiole.convert.to_sklearn`."""
+        from petiole.convert import to_sklearn
+
+        return to_sklearn(self)
 
     def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return self.tree_.router.average(matrix, self.node_probabilities_, self._n_threads())
@@ -271,6 +294,13 @@ class PETClassifier(TreeBasedClassifier):
         if self.pruning == "error_based":
             return prune_by_error(tree, training, self.confidence)
         return tree if held_out is None else prune_with_set(tree, held_out)
+
+    def _learn(self, estimator: LeafEstimator, encoder: Any, training: TrainingSet) -> LeafEstimator:
+        """Learn what the estimator wants to know from trees grown on parts of the training rows."""
+        if not estimator.needs_held_out:
+            return estimator
+        random = np.random.default_rng(0 if self.random_state is None else self._seed())
+        return estimator.learned(cross_fit(training, lambda rows: self._grow_and_prune(encoder, rows, None), random))
 
     def _encode_pruning_set(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> TrainingSet:
         try:

@@ -193,12 +193,25 @@ class Tree:
         """The core's object that sends rows down this tree."""
         from petiole import _core
 
-        return _core.Router(self.arrays, self.inbag_class_counts.sum(axis=1))
+        return _core.Router(self.arrays, self.weights)
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that make the tree, by name, without the out-of-bag counts."""
         return {name: vars(self)[name] for name in (*_INTS, "threshold", "inbag_class_counts")}
+
+    @functools.cached_property
+    def weights(self) -> FloatArray:
+        """The in-bag weight of every node."""
+        return _read_only(self.inbag_class_counts.sum(axis=1))
+
+    @functools.cached_property
+    def node_counts(self) -> Any:
+        """The core's view of the in-bag counts, on which leaf estimators work."""
+        from petiole import _core
+
+        top_down = np.argsort(self.node_depth, kind="stable").astype(np.int32)
+        return _core.NodeCounts(self.parent, top_down, self.is_leaf.view(np.uint8), self.inbag_class_counts)
 
     def children(self, node: int) -> IntArray:
         """Children of a node in branch order."""

@@ -1,18 +1,42 @@
 """Leaf estimators: pure functions from a tree's class counts to the class probabilities of its nodes.
 
-Pass one to a classifier by name or as an object, ``PETClassifier(smoothing="laplace")`` or
-``PETClassifier(smoothing=Laplace(prior=0.5))``, or change it afterwards with ``with_smoothing``.
+Pass one to a classifier by name or as an object, ``PETClassifier(smoothing="hgs")`` or
+``PETClassifier(smoothing=HGS(alpha="honest"))``, or change it afterwards with ``with_smoothing``.
 """
 
 from __future__ import annotations
 
-from petiole.smoothing.base import LeafEstimator
-from petiole.smoothing.frequencies import Laplace, Raw
+from petiole.smoothing.base import HeldOut, LeafEstimator
+from petiole.smoothing.curtailment import Curtailment
+from petiole.smoothing.frequencies import Laplace, MEstimate, Raw
+from petiole.smoothing.hdp import HDP
+from petiole.smoothing.hgs import HGS, PerLevel
+from petiole.smoothing.m_branch import MBranch
 
-__all__ = ["Laplace", "LeafEstimator", "Raw", "as_leaf_estimator"]
+__all__ = [
+    "HDP",
+    "HGS",
+    "Curtailment",
+    "HeldOut",
+    "Laplace",
+    "LeafEstimator",
+    "MBranch",
+    "MEstimate",
+    "PerLevel",
+    "Raw",
+    "as_leaf_estimator",
+]
 
 # What a name stands for: the estimator with its default parameters.
-_BY_NAME: dict[str, type[LeafEstimator]] = {"raw": Raw, "laplace": Laplace}
+_BY_NAME: dict[str, type[LeafEstimator]] = {
+    "raw": Raw,
+    "laplace": Laplace,
+    "m_estimate": MEstimate,
+    "curtailment": Curtailment,
+    "m_branch": MBranch,
+    "hdp": HDP,
+    "hgs": HGS,
+}
 
 
 def as_leaf_estimator(smoothing: str | LeafEstimator) -> LeafEstimator:
@@ -21,15 +45,13 @@ def as_leaf_estimator(smoothing: str | LeafEstimator) -> LeafEstimator:
         if smoothing not in _BY_NAME:
             known = ", ".join(repr(name) for name in _BY_NAME)
             raise ValueError(
-                f"smoothing={smoothing!r}: must be one of {known}, or an object such as Laplace(prior=0.5)"
+                f"smoothing={smoothing!r}: must be one of {known}, or an object such as HGS(alpha='honest')"
             )
         return _BY_NAME[smoothing]()
-    if not callable(getattr(smoothing, "node_probabilities", None)):
+    if not isinstance(smoothing, LeafEstimator):
         raise TypeError(
-            f"smoothing={smoothing!r}: must be a name such as 'laplace' or an object with a method "
+            f"smoothing={smoothing!r}: must be a name such as 'laplace' or a LeafEstimator, an object with a method "
             "node_probabilities(tree)"
         )
-    check = getattr(smoothing, "check_parameters", None)
-    if check is not None:
-        check()
+    smoothing.check_parameters()
     return smoothing

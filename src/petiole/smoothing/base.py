@@ -1,15 +1,43 @@
-"""What a leaf estimator is."""
+"""What a leaf estimator is, and what it may learn from."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 if TYPE_CHECKING:
     from petiole.tree import Tree
+
+Table = npt.NDArray[np.float64]
+
+# Keeps the loss of a held-out row finite where a table says 0.
+LEAST_PROBABILITY = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A tree, and the class counts at its nodes of rows that it was not grown on.
+
+    Such rows are the folds left out in cross-fitting, or the out-of-bag rows of a tree in an ensemble. They tell how
+    much to trust a leaf, which the tree's own rows cannot: the structure has already seen their labels.
+    """
+
+    tree: Tree
+    counts: Table
+
+    def loss(self, table: Table, loss: str = "log") -> float:
+        """The summed loss of the held-out rows under a table: bits, or half the squared distance from 1."""
+        leaves = self.tree.leaves
+        counts, probabilities = self.counts[leaves], table[leaves]
+        if loss == "squared":
+            return float(0.5 * (counts * (1.0 - probabilities) ** 2).sum())
+        return float(-(counts * np.log2(np.maximum(probabilities, LEAST_PROBABILITY))).sum())
 
 
 class LeafEstimator(BaseEstimator):
@@ -18,24 +46,74 @@ class LeafEstimator(BaseEstimator):
     A subclass says what its parameters mean in ``node_probabilities``; it never changes the tree, so one grown tree
     serves any number of estimators. Parameters follow scikit-learn's rules: ``get_params``, ``set_params`` and
     ``clone`` work, and a grid search can reach them as ``smoothing__<name>``.
+
+    An estimator whose parameter is to be learned says so in ``needs_held_out``; ``learned`` then returns the estimator
+    with that parameter as a number.
     """
 
+    @property
+    def needs_held_out(self) -> bool:
+        """Whether a parameter has to be learned from rows that the tree has not seen."""
+        return False
+
+    @property
+    def out_of_bag_serves(self) -> bool:
+        """Whether an ensemble's out-of-bag rows may stand for the held-out ones; otherwise trees are grown anew."""
+        return True
+
+    def learned(self, held_out: Sequence[HeldOut]) -> LeafEstimator:
+        """The estimator with its parameters learned from held-out rows."""
+        return self
+
     @abstractmethod
-    def node_probabilities(self, tree: Tree) -> np.ndarray:
+    def node_probabilities(self, tree: Tree) -> Table:
         """Class probabilities of every node, shape (n_nodes, n_classes); each row sums to 1."""
 
     def check_parameters(self) -> None:
         """Raise an error that names the parameter, its value and the remedy, if one is out of range."""
 
 
-def from_parent_where_empty(tree: Tree, probabilities: np.ndarray) -> np.ndarray:
+def best_on_held_out(
+    candidates: Sequence[LeafEstimator], held_out: Sequence[HeldOut], loss: str = "log"
+) -> LeafEstimator:
+    """The candidate with the least held-out loss, the first of equals."""
+    losses = [sum(one.loss(each.node_probabilities(one.tree), loss) for one in held_out) for each in candidates]
+    return candidates[int(np.argmin(losses))]
+
+
+def minimise_on_held_out(
+    make: Callable[[float], LeafEstimator], held_out: Sequence[HeldOut], bounds: tuple[float, float]
+) -> LeafEstimator:
+    """The estimator ``make(x)`` with the least held-out log-loss for x within bounds, found on the scale of log x."""
+    from scipy.optimize import minimize_scalar
+
+    def loss(log_x: float) -> float:
+        estimator = make(float(np.exp(log_x)))
+        return sum(one.loss(estimator.node_probabilities(one.tree)) for one in held_out)
+
+    low, high = np.log(bounds)
+    # A coarse grid first: the loss need not have a single minimum.
+    grid = np.linspace(low, high, 13)
+    best = int(np.argmin([loss(x) for x in grid]))
+    around = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 0.02})
+    return make(float(np.exp(found.x)))
+
+
+def need_learning(estimator: LeafEstimator, parameter: str, value: object) -> ValueError:
+    """The error of an estimator that is asked for probabilities before its parameter was learned."""
+    return ValueError(
+        f"{type(estimator).__name__}({parameter}={value!r}) has to be learned from rows the tree has not seen: fit a "
+        f"classifier with it, or give with_smoothing the training data, with_smoothing(smoothing, X, y)"
+    )
+
+
+def from_parent_where_empty(tree: Tree, probabilities: Table) -> Table:
     """Give nodes that no training row reached the row of their nearest ancestor that some did.
 
     A multiway split on a nominal attribute has an empty branch for values not seen at the node; C4.5 and Weka's J48
-    answer there with the parent's distribution. Changes ``probabilities`` in place and returns it.
+    answer there with the parent's distribution.
     """
-    empty = np.flatnonzero(tree.inbag_class_counts.sum(axis=1) <= 0)
-    for node in empty[np.argsort(tree.node_depth[empty], kind="stable")]:
-        parent = tree.parent[node]
-        probabilities[node] = 1.0 / tree.n_classes if parent < 0 else probabilities[parent]
-    return probabilities
+    if tree.weights[0] <= 0:
+        return np.full_like(probabilities, 1.0 / tree.n_classes)
+    return probabilities if tree.weights.all() else tree.node_counts.curtail(probabilities, 0.0)

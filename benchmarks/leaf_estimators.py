@@ -1,0 +1,150 @@
+"""The leaf estimators side by side on one C4.4 tree per fold, on the data sets of the data folder.
+
+    PETIOLE_DATA=... python benchmarks/leaf_estimators.py --jobs 2 --out results.json
+
+10-fold cross-validation, stratified. For every data set and estimator: log-loss in bits (probabilities floored at
+0.001), RMSE as in the HGS paper (the root of the squared error over rows and classes), 0-1 loss, and seconds. Prints mean ranks
+and, in the form of the paper's tables, wins-draws-losses with a two-tailed sign test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from real_data import load, manifest
+from scipy.stats import binomtest, rankdata
+from sklearn.model_selection import StratifiedKFold
+
+from petiole import PETClassifier, Tree
+from petiole.cross_fit import cross_fit
+from petiole.grow import TrainingSet, grow_tree
+from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, Raw
+from petiole.traversal import average
+
+ESTIMATORS: dict[str, LeafEstimator] = {
+    "raw": Raw(),
+    "Laplace": Laplace(),
+    "m-estimate, m=1, uniform": MEstimate(m=1.0, base_rate="uniform"),
+    "m-estimate, bm=10": MEstimate(),
+    "m-estimate, cv": MEstimate(m="cv"),
+    "m-estimate, honest": MEstimate(m="honest"),
+    "curtailment, bv=10": Curtailment(),
+    "smoothed curtailment": Curtailment(smoothing=MEstimate()),
+    "m-branch, M=1": MBranch(M=1),
+    "m-branch, M=4": MBranch(M=4),
+    "m-branch, honest": MBranch(M="honest"),
+    "HDP": HDP(random_state=0),
+    "HGS, ones": HGS(),
+    "HGS, gd": HGS(alpha="gd"),
+    "HGS, loocv": HGS(alpha="loocv"),
+    "HGS, cv": HGS(alpha="cv"),
+    "HGS, honest": HGS(alpha="honest"),
+}
+FLOOR = 1e-3
+MEASURES = ("log_loss", "rmse", "zero_one")
+
+
+def run_data_set(name: str) -> dict[str, Any]:
+    """All estimators on one data set: a dict of measures per estimator."""
+    warnings.simplefilter("ignore")
+    frame, y = load(name)
+    codes = np.unique(y, return_inverse=True)[1]
+    n, n_classes = len(y), codes.max() + 1
+    proba = {method: np.zeros((n, n_classes)) for method in ESTIMATORS}
+    seconds = dict.fromkeys([*ESTIMATORS, "growth", "cross-fitting"], 0.0)
+    folds = StratifiedKFold(10, shuffle=True, random_state=0).split(codes, codes)
+    for train, test in folds:
+        encoder, training = PETClassifier.c44()._encode_training(frame.iloc[train], codes[train], None)
+        matrix, columns = encoder.transform(frame.iloc[test]), training.classes
+        start = time.perf_counter()
+        tree = _grow(training)
+        seconds["growth"] += time.perf_counter() - start
+        start = time.perf_counter()
+        held_out = cross_fit(training, _grow, np.random.default_rng(0))
+        seconds["cross-fitting"] += time.perf_counter() - start
+        for method, estimator in ESTIMATORS.items():
+            start = time.perf_counter()
+            table = estimator.learned(held_out).node_probabilities(tree)
+            seconds[method] += time.perf_counter() - start
+            proba[method][np.ix_(test, columns)] = average(tree, matrix, table)
+    return {"name": name, "n": n, "K": int(n_classes), "seconds": seconds} | {
+        "measures": {method: _measures(p, codes) for method, p in proba.items()}
+    }
+
+
+def _grow(training: TrainingSet) -> Tree:
+    return grow_tree(PETClassifier.c44(), training, seed=None, n_threads=1)
+
+
+def _measures(proba: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    truth = np.zeros_like(proba)
+    truth[np.arange(len(y)), y] = 1.0
+    return {
+        "log_loss": float(-np.log2(np.maximum(proba[np.arange(len(y)), y], FLOOR)).mean()),
+        "rmse": float(np.sqrt(((proba - truth) ** 2).mean())),
+        "zero_one": float((proba.argmax(axis=1) != y).mean()),
+    }
+
+
+def choose_data_sets(least_rows: int, most_rows: int) -> list[str]:
+    """Data sets of a size, without duplicates of one another, where every class can be in two folds."""
+    skipped = {"coil2000-test", "coil2000-train", "kdd98-sample"}
+    return [
+        name for name, entry in manifest().items() if least_rows <= entry["n_rows"] <= most_rows and name not in skipped
+    ]
+
+
+def print_summary(results: list[dict[str, Any]], reference: str = "HGS, honest") -> None:
+    """Mean values, mean ranks, and wins-draws-losses of the reference against every other estimator."""
+    methods = list(ESTIMATORS)
+    print(f"\n{len(results)} data sets\n")
+    for measure in MEASURES:
+        values = np.array([[r["measures"][m][measure] for m in methods] for r in results])
+        ranks = np.array([rankdata(row.round(9)) for row in values])
+        print(
+            f"\n### {measure}\n\n| estimator | mean | mean rank | {reference}: wins-draws-losses | p |\n|---|---|---|---|---|"
+        )
+        for i in np.argsort(ranks.mean(axis=0)):
+            wins, draws, losses, p = _compare(values[:, methods.index(reference)], values[:, i])
+            against = "" if methods[i] == reference else f"{wins}-{draws}-{losses} | {p:.3g}"
+            print(f"| {methods[i]} | {values[:, i].mean():.4f} | {ranks[:, i].mean():.2f} | {against or '|'} |")
+    growth = sum(r["seconds"]["growth"] for r in results)
+    print("\n| estimator | seconds relative to growing the tree |\n|---|---|")
+    for name in ["cross-fitting", *methods]:
+        print(f"| {name} | {sum(r['seconds'][name] for r in results) / growth:.3f} |")
+
+
+def _compare(ours: np.ndarray, theirs: np.ndarray) -> tuple[int, int, int, float]:
+    difference = (ours - theirs).round(6)
+    wins, losses = int((difference < 0).sum()), int((difference > 0).sum())
+    p = binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
+    return wins, len(difference) - wins - losses, losses, p
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--rows", type=int, nargs=2, default=(100, 5000), metavar=("LEAST", "MOST"))
+    parser.add_argument("--datasets", nargs="+")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    names = arguments.datasets or choose_data_sets(*arguments.rows)
+    results = []
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for i, result in enumerate(pool.map(run_data_set, names), start=1):
+            results.append(result)
+            print(f"\r{i}/{len(names)} {result['name']:<30}", end="", flush=True)
+    if arguments.out:
+        arguments.out.write_text(json.dumps(results, indent=1))
+    print_summary(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+#include <nanobind/stl/pair.h>
+
+#include "bindings.hpp"
+#include "estimate.hpp"
+#include "hdp.hpp"
+
+namespace petiole::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+// Holds on to the arrays that the view points into.
+struct CountsHolder {
+  Vector<std::int32_t> parent, top_down;
+  Vector<std::uint8_t> is_leaf;
+  Table counts;
+  NodeCounts view;
+
+  CountsHolder(Vector<std::int32_t> parent_, Vector<std::int32_t> top_down_, Vector<std::uint8_t> is_leaf_, Table counts_)
+      : parent(parent_), top_down(top_down_), is_leaf(is_leaf_), counts(counts_) {
+    const std::size_t n = parent.shape(0);
+    if (n == 0 || top_down.shape(0) != n || is_leaf.shape(0) != n || counts.shape(0) != n)
+      throw nb::value_error("the arrays of a tree must have one entry per node");
+    view = {{parent.data(), n}, {top_down.data(), n}, {is_leaf.data(), n}, {counts.data(), counts.size()}, counts.shape(1)};
+  }
+
+  std::span<const double> per_node(const Vector<double>& values) const {
+    if (values.shape(0) != view.n_nodes()) throw nb::value_error("one number per node is needed");
+    return {values.data(), values.shape(0)};
+  }
+  std::span<const double> table(const Table& values) const {
+    if (values.shape(0) != counts.shape(0) || values.shape(1) != counts.shape(1))
+      throw nb::value_error("the table must have the shape of the counts");
+    return {values.data(), values.size()};
+  }
+  nb::object reshaped(std::vector<double>&& table) const {
+    return to_numpy(std::move(table)).attr("reshape")(counts.shape(0), counts.shape(1));
+  }
+};
+
+}  // namespace
+
+void bind_estimate(nb::module_& m) {
+  nb::enum_<Height>(m, "Height").value("branch", Height::branch).value("subtree", Height::subtree);
+  nb::enum_<Loss>(m, "Loss").value("log", Loss::log).value("squared", Loss::squared);
+  nb::enum_<Tying>(m, "Tying")
+      .value("single", Tying::single)
+      .value("level", Tying::level)
+      .value("parent", Tying::parent)
+      .value("none", Tying::none);
+  nb::class_<HdpOptions>(m, "HdpOptions")
+      .def(nb::init<>())
+      .def_rw("n_iter", &HdpOptions::n_iter)
+      .def_rw("burn_in", &HdpOptions::burn_in)
+      .def_rw("tying", &HdpOptions::tying)
+      .def_rw("prior_shape", &HdpOptions::prior_shape)
+      .def_rw("prior_rate", &HdpOptions::prior_rate)
+      .def_rw("concentration", &HdpOptions::concentration)
+      .def_rw("root_concentration", &HdpOptions::root_concentration)
+      .def_rw("seed", &HdpOptions::seed);
+  nb::class_<LeaveOneOut>(m, "LeaveOneOut", "The leave-one-out cost of HGS and its gradient by alpha.")
+      .def("__init__", [](LeaveOneOut* self, const CountsHolder& counts, Loss loss) {
+        new (self) LeaveOneOut(counts.view, loss);
+      }, "counts"_a, "loss"_a, nb::keep_alive<1, 2>())
+      .def("__call__", [](LeaveOneOut& self, const Vector<double>& alpha) {
+        if (alpha.shape(0) != self.n_nodes()) throw nb::value_error("one alpha per node is needed");
+        std::vector<double> gradient(self.n_nodes());
+        const double cost = self({alpha.data(), alpha.shape(0)}, gradient);
+        return nb::make_tuple(cost, to_numpy(std::move(gradient)));
+      }, "alpha"_a);
+  nb::class_<CountsHolder>(m, "NodeCounts", "The class counts of a tree's nodes, as leaf estimators see them.")
+      .def(nb::init<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Table>(), "parent"_a, "top_down"_a,
+           "is_leaf"_a, "counts"_a)
+      .def("m_branch", [](const CountsHolder& self, double M, Height height) {
+        return self.reshaped(m_branch(self.view, M, height));
+      }, "M"_a, "height"_a)
+      .def("hgs", [](const CountsHolder& self, const Vector<double>& alpha) {
+        return self.reshaped(hgs(self.view, self.per_node(alpha)));
+      }, "alpha"_a)
+      .def("curtail", [](const CountsHolder& self, const Table& table, double v) {
+        return self.reshaped(curtail(self.view, self.table(table), v));
+      }, "table"_a, "v"_a)
+      .def("held_out_loss", [](const CountsHolder& self, const Table& held_out, const Vector<double>& alpha, Loss loss) {
+        std::vector<double> gradient(self.view.n_nodes());
+        const double cost = held_out_loss(self.view, self.table(held_out), self.per_node(alpha), loss, gradient);
+        return nb::make_tuple(cost, to_numpy(std::move(gradient)));
+      }, "held_out"_a, "alpha"_a, "loss"_a, "The summed loss of held-out rows under HGS, and its gradient by alpha.")
+      .def("frequencies", [](const CountsHolder& self) { return self.reshaped(self.view.frequencies()); })
+      .def("hdp", [](const CountsHolder& self, const HdpOptions& options) {
+        HdpResult result = run_interruptible([&](Interrupt& interrupt) { return hdp(self.view, options, interrupt); });
+        return nb::make_tuple(self.reshaped(std::move(result.table)), result.mean_concentration);
+      }, "options"_a, "The posterior mean of every node's class probabilities, and of the concentrations.");
+  m.def("log_stirling", [](std::uint32_t n, std::uint32_t t) {
+    StirlingRatios table;
+    table.prepare(n);
+    if (n == 0 || t == 0 || t > n || t > table.most_tables()) throw nb::value_error("t must lie between 1 and n");
+    return table.log_number(n, t);
+  }, "n"_a, "t"_a, "Logarithm of an unsigned Stirling number of the first kind.");
+}
+
+}  // namespace petiole::bindings

@@ -1,0 +1,224 @@
+#include "estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace petiole {
+namespace {
+
+constexpr double kLeastProbability = 1e-6;  // keeps the logarithm of a held-out probability finite
+
+std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
+
+}  // namespace
+
+std::vector<double> NodeCounts::weights() const {
+  std::vector<double> weights(n_nodes(), 0.0);
+  for (std::size_t node = 0; node < n_nodes(); ++node)
+    weights[node] = std::accumulate(counts.begin() + static_cast<std::ptrdiff_t>(node * n_classes),
+                                    counts.begin() + static_cast<std::ptrdiff_t>((node + 1) * n_classes), 0.0);
+  return weights;
+}
+
+std::vector<double> NodeCounts::frequencies() const {
+  const auto weight = weights();
+  std::vector<double> table(counts.size());
+  for (const NodeId node : top_down) {
+    const NodeId up = parent[at(node)];
+    for (std::size_t k = 0; k < n_classes; ++k) {
+      double& p = table[at(node) * n_classes + k];
+      if (weight[at(node)] > 0) p = of(node)[k] / weight[at(node)];
+      else p = up < 0 ? 1.0 / static_cast<double>(n_classes) : table[at(up) * n_classes + k];
+    }
+  }
+  return table;
+}
+
+std::vector<double> m_branch(const NodeCounts& tree, double M, Height height) {
+  const std::size_t K = tree.n_classes;
+  const auto weights = tree.weights();
+  const double root_n = std::sqrt(weights[0]);
+  const auto m_at = [&](double h) { return M * (1 + (1 - 1 / h) * root_n); };
+  std::vector<double> table(tree.counts.size());
+  if (height == Height::subtree) {
+    std::vector<double> h(tree.n_nodes(), 1.0);
+    for (std::size_t i = tree.n_nodes(); i-- > 1;) {
+      const NodeId node = tree.top_down[i];
+      double& above = h[at(tree.parent[at(node)])];
+      above = std::max(above, h[at(node)] + 1);
+    }
+    for (const NodeId node : tree.top_down) {
+      const NodeId parent = tree.parent[at(node)];
+      const double m = m_at(h[at(node)]), n = weights[at(node)];
+      for (std::size_t k = 0; k < K; ++k) {
+        const double prior = parent < 0 ? 1.0 / static_cast<double>(K) : table[at(parent) * K + k];
+        table[at(node) * K + k] = (tree.of(node)[k] + m * prior) / (n + m);
+      }
+    }
+    return table;
+  }
+  std::vector<NodeId> branch;
+  for (std::size_t node = 0; node < tree.n_nodes(); ++node) {
+    branch.clear();
+    for (NodeId up = static_cast<NodeId>(node); up >= 0; up = tree.parent[at(up)]) branch.push_back(up);
+    double* theta = table.data() + node * K;
+    std::fill_n(theta, K, 1.0 / static_cast<double>(K));
+    for (std::size_t i = branch.size(); i-- > 0;) {  // branch[i] has h = i + 1
+      const double m = m_at(static_cast<double>(i + 1)), scale = 1 / (weights[at(branch[i])] + m);
+      const double* counts = tree.of(branch[i]);
+      for (std::size_t k = 0; k < K; ++k) theta[k] = (counts[k] + m * theta[k]) * scale;
+    }
+  }
+  return table;
+}
+
+std::vector<double> hgs(const NodeCounts& tree, std::span<const double> alpha) {
+  const std::size_t K = tree.n_classes;
+  const auto weights = tree.weights();
+  const auto raw = tree.frequencies();
+  // mixed: sum over proper ancestors of alpha_p n_pk/n_p; alphas: sum of alpha_p.
+  std::vector<double> mixed(tree.counts.size(), 0.0), alphas(tree.n_nodes(), 0.0), table(tree.counts.size());
+  for (const NodeId node : tree.top_down) {
+    const NodeId parent = tree.parent[at(node)];
+    double* own = mixed.data() + at(node) * K;
+    if (parent >= 0) {
+      const double a = alpha[at(parent)];
+      alphas[at(node)] = alphas[at(parent)] + a;
+      for (std::size_t k = 0; k < K; ++k) own[k] = mixed[at(parent) * K + k] + a * raw[at(parent) * K + k];
+    }
+    const double total = weights[at(node)] + alphas[at(node)];
+    for (std::size_t k = 0; k < K; ++k) {
+      double& theta = table[at(node) * K + k];
+      if (total > 0) theta = (tree.of(node)[k] + own[k]) / total;
+      else theta = parent < 0 ? 1.0 / static_cast<double>(K) : table[at(parent) * K + k];
+    }
+  }
+  return table;
+}
+
+std::vector<double> curtail(const NodeCounts& tree, std::span<const double> table, double v) {
+  const std::size_t K = tree.n_classes;
+  const auto weights = tree.weights();
+  std::vector<double> result(table.begin(), table.end());
+  std::vector<std::uint8_t> usable(tree.n_nodes(), 0);
+  for (const NodeId node : tree.top_down) {
+    const NodeId parent = tree.parent[at(node)];
+    const double n = weights[at(node)];
+    usable[at(node)] = parent < 0 || (usable[at(parent)] && n > 0 && n >= v - kWeightSlack);
+    if (!usable[at(node)]) std::copy_n(result.begin() + static_cast<std::ptrdiff_t>(at(parent) * K), K,
+                                       result.begin() + static_cast<std::ptrdiff_t>(at(node) * K));
+  }
+  return result;
+}
+
+LeaveOneOut::LeaveOneOut(const NodeCounts& tree, Loss loss)
+    : tree_(tree), loss_(loss), left_out_(tree.counts.size()), mixed_(tree.counts.size()), alphas_(tree.n_nodes()),
+      sums_(tree.counts.size()), totals_(tree.n_nodes()) {
+  const std::size_t K = tree.n_classes;
+  const auto weights = tree.weights();
+  for (const NodeId node : tree.top_down) {
+    const double weight = weights[at(node)];
+    if (!tree.is_leaf[at(node)]) internal_.push_back(node);
+    for (std::uint32_t k = 0; k < K; ++k) {
+      const double n = tree.of(node)[k], out = std::min(1.0, n);  // a fractional example is left out whole
+      const bool any_left = weight - out > kWeightSlack;
+      left_out_[at(node) * K + k] = any_left ? (n - out) / (weight - out) : 1.0 / static_cast<double>(K);
+      // A class with a single example has probability 0 without it whatever alpha is: it says nothing about alpha.
+      if (!tree.is_leaf[at(node)] || n <= 0 || tree.of(0)[k] <= 1 + kWeightSlack) continue;
+      terms_.push_back({node, tree.parent[at(node)], k, n, n - out, weight - out});
+      n_terms_ += n;
+    }
+  }
+}
+
+double LeaveOneOut::operator()(std::span<const double> alpha, std::span<double> gradient) {
+  const std::size_t K = tree_.n_classes;
+  std::fill(gradient.begin(), gradient.end(), 0.0);
+  if (n_terms_ <= 0) return 0.0;
+  for (const NodeId node : internal_) {
+    const NodeId parent = tree_.parent[at(node)];
+    const double a = alpha[at(node)];
+    alphas_[at(node)] = a + (parent < 0 ? 0.0 : alphas_[at(parent)]);
+    totals_[at(node)] = 0;
+    double* mixed = mixed_.data() + at(node) * K;
+    const double* own = left_out_.data() + at(node) * K;
+    for (std::size_t k = 0; k < K; ++k) mixed[k] = a * own[k];
+    if (parent >= 0)
+      for (std::size_t k = 0; k < K; ++k) mixed[k] += mixed_[at(parent) * K + k];
+    std::fill_n(sums_.begin() + static_cast<std::ptrdiff_t>(at(node) * K), K, 0.0);
+  }
+  double cost = 0;
+  for (const Term& term : terms_) {
+    const bool alone = term.parent < 0;
+    const double D = term.others + (alone ? 0.0 : alphas_[at(term.parent)]);
+    if (D <= 0) continue;
+    const double theta = (term.rest + (alone ? 0.0 : mixed_[at(term.parent) * K + term.k])) / D;
+    // slope: minus the derivative of the term's cost by theta, over D.
+    double slope = 0;
+    if (loss_ == Loss::log) {
+      cost -= term.n * std::log2(std::max(theta, 1e-300));
+      slope = theta > 0 ? term.n / (theta * std::numbers::ln2 * D) : 0.0;
+    } else {
+      cost += 0.5 * term.n * (1 - theta) * (1 - theta);
+      slope = term.n * (1 - theta) / D;
+    }
+    if (alone) continue;
+    sums_[at(term.parent) * K + term.k] += slope;
+    totals_[at(term.parent)] += slope * theta;
+  }
+  // d theta_l / d alpha_p = (theta_p - theta_l) / D_l, summed over the leaves below p from the bottom up.
+  for (std::size_t i = internal_.size(); i-- > 0;) {
+    const NodeId node = internal_[i], parent = tree_.parent[at(node)];
+    const double* sums = sums_.data() + at(node) * K;
+    const double* own = left_out_.data() + at(node) * K;
+    double sum = totals_[at(node)];
+    for (std::size_t k = 0; k < K; ++k) sum -= sums[k] * own[k];
+    gradient[at(node)] = sum / n_terms_;
+    if (parent < 0) continue;
+    totals_[at(parent)] += totals_[at(node)];
+    for (std::size_t k = 0; k < K; ++k) sums_[at(parent) * K + k] += sums[k];
+  }
+  return cost / n_terms_;
+}
+
+double held_out_loss(const NodeCounts& tree, std::span<const double> held_out, std::span<const double> alpha, Loss loss,
+                     std::span<double> gradient) {
+  const std::size_t K = tree.n_classes;
+  const auto weights = tree.weights();
+  const auto table = hgs(tree, alpha), raw = tree.frequencies();
+  std::vector<double> alphas(tree.n_nodes(), 0.0), sums(tree.counts.size(), 0.0), totals(tree.n_nodes(), 0.0);
+  double cost = 0;
+  for (const NodeId node : tree.top_down) {
+    const NodeId parent = tree.parent[at(node)];
+    if (parent >= 0) alphas[at(node)] = alphas[at(parent)] + alpha[at(parent)];
+    if (!tree.is_leaf[at(node)]) continue;
+    const double D = weights[at(node)] + alphas[at(node)];
+    for (std::size_t k = 0; k < K; ++k) {
+      const double n = held_out[at(node) * K + k];
+      if (n <= 0) continue;
+      const double theta = table[at(node) * K + k];
+      cost += loss == Loss::log ? -n * std::log2(std::max(theta, kLeastProbability)) : 0.5 * n * (1 - theta) * (1 - theta);
+      if (theta <= kLeastProbability || D <= 0) continue;
+      const double slope = loss == Loss::log ? n / (theta * D * std::numbers::ln2) : n * (1 - theta) / D;
+      sums[at(node) * K + k] = slope;
+      totals[at(node)] += slope * theta;
+    }
+  }
+  for (std::size_t i = tree.n_nodes(); i-- > 1;) {
+    const NodeId node = tree.top_down[i], parent = tree.parent[at(node)];
+    totals[at(parent)] += totals[at(node)];
+    for (std::size_t k = 0; k < K; ++k) sums[at(parent) * K + k] += sums[at(node) * K + k];
+  }
+  for (std::size_t node = 0; node < tree.n_nodes(); ++node) {
+    gradient[node] = 0;
+    if (tree.is_leaf[node]) continue;
+    double sum = totals[node];
+    for (std::size_t k = 0; k < K; ++k) sum -= sums[node * K + k] * raw[node * K + k];
+    gradient[node] = sum;
+  }
+  return cost;
+}
+
+}  // namespace petiole
