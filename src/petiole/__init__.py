@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from petiole import smoothing
-from petiole.convert import from_sklearn, trees_from_sklearn
 from petiole.pet import PETClassifier
 from petiole.tree import Tree
+
+if TYPE_CHECKING:
+    from petiole.convert import from_sklearn, trees_from_sklearn
 
 __version__ = "0.1.0"
 
 __all__ = ["PETClassifier", "Tree", "__version__", "from_sklearn", "smoothing", "trees_from_sklearn"]
+
+
+def __getattr__(name: str) -> Any:
+    # Conversion needs scikit-learn's trees and forests, whose import takes longer than all of petiole.
+    if name in ("from_sklearn", "trees_from_sklearn"):
+        from petiole import convert
+
+        return getattr(convert, name)
+    raise AttributeError(f"module 'petiole' has no attribute {name!r}")

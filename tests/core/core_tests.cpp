@@ -6,7 +6,9 @@
 #include <random>
 #include <string>
 
+#include "estimate.hpp"
 #include "grow.hpp"
+#include "hdp.hpp"
 #include "prune.hpp"
 #include "route.hpp"
 
@@ -154,6 +156,58 @@ void test_random_trees() {
   }
 }
 
+// What leaf estimators see of a tree, with the arrays it points into.
+struct CountsOf {
+  std::vector<NodeId> parent, top_down;
+  std::vector<std::uint8_t> is_leaf;
+  NodeCounts view;
+
+  explicit CountsOf(const Tree& tree) : parent(tree.n_nodes(), -1) {
+    for (std::size_t node = 0; node < tree.n_nodes(); ++node) {
+      top_down.push_back(static_cast<NodeId>(node));  // a grown tree has parents before children
+      is_leaf.push_back(tree.feature[node] < 0);
+      for (std::int32_t c = tree.child_start[node]; c < tree.child_start[node + 1]; ++c)
+        parent[static_cast<std::size_t>(tree.child_nodes[static_cast<std::size_t>(c)])] = static_cast<NodeId>(node);
+    }
+    view = {parent, top_down, is_leaf, tree.counts, static_cast<std::size_t>(tree.n_classes)};
+  }
+};
+
+bool rows_sum_to_one(const std::vector<double>& table, std::size_t n_classes) {
+  for (std::size_t row = 0; row < table.size() / n_classes; ++row) {
+    double sum = 0;
+    for (std::size_t k = 0; k < n_classes; ++k) sum += table[row * n_classes + k];
+    if (!(std::abs(sum - 1) < 1e-9)) return false;
+  }
+  return true;
+}
+
+void test_estimators() {
+  Engine engine(5);
+  for (int round = 0; round < 60; ++round) {
+    const int n_classes = 1 + below(engine, 5);
+    Sample sample(engine, 1 + below(engine, 300), 1 + below(engine, 6), n_classes);
+    const Tree tree = sample.grow_with(random_options(engine, n_classes), {}, 1);
+    const CountsOf counts(tree);
+    const auto K = static_cast<std::size_t>(n_classes);
+    const std::vector<double> alpha(tree.n_nodes(), 0.1 * below(engine, 30));
+    std::vector<double> gradient(tree.n_nodes());
+    CHECK(rows_sum_to_one(counts.view.frequencies(), K));
+    CHECK(rows_sum_to_one(m_branch(counts.view, 4, Height::branch), K));
+    CHECK(rows_sum_to_one(m_branch(counts.view, 1, Height::subtree), K));
+    CHECK(rows_sum_to_one(hgs(counts.view, alpha), K));
+    CHECK(rows_sum_to_one(curtail(counts.view, counts.view.frequencies(), 5), K));
+    CHECK(std::isfinite(LeaveOneOut(counts.view, Loss::log)(alpha, gradient)));
+    CHECK(std::isfinite(held_out_loss(counts.view, tree.counts, alpha, Loss::squared, gradient)));
+    HdpOptions options;
+    options.n_iter = 30;
+    options.burn_in = 10;
+    options.tying = static_cast<Tying>(round % 4);
+    Interrupt interrupt;
+    CHECK(rows_sum_to_one(hdp(counts.view, options, interrupt).table, K));
+  }
+}
+
 void test_threads_do_not_matter() {
   Engine engine(2);
   for (int round = 0; round < 6; ++round) {
@@ -223,6 +277,7 @@ void test_coding_orders_values() {
 int main() {
   test_coding_orders_values();
   test_random_trees();
+  test_estimators();
   test_threads_do_not_matter();
   test_odd_shapes();
   test_interrupt();

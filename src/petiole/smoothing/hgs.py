@@ -48,8 +48,8 @@ class HGS(LeafEstimator):
     """Hierarchical gradient smoothing (Zhang, Petitjean & Buntine 2020): a leaf leans on all of its ancestors.
 
     θ_k = (n_k + Σ_p α_p n_pk/n_p) / (n + Σ_p α_p), summed over the proper ancestors p (eq. 5): with α = 1 each
-    ancestor's distribution counts as one more row. A tree that is a single leaf gives raw frequencies, and a class absent from
-    training gets 0.
+    ancestor's distribution counts as one more row. A tree that is a single leaf gives raw frequencies, and a class
+    absent from training gets 0.
 
     Parameters
     ----------
@@ -199,20 +199,19 @@ def learn_levels(held_out: Sequence[HeldOut], loss: str, penalty: float = LEVEL_
     if depth == 0:
         return PerLevel([1.0])
     kind = getattr(_core.Loss, loss)
+    parts = [(one.tree.node_counts, one.counts, np.minimum(one.tree.node_depth, depth - 1)) for one in held_out]
 
     def objective(x: Floats) -> tuple[float, Floats]:
-        log_alpha = x[0] + x[1:]
+        by_level = np.exp(x[0] + x[1:])
         cost, slopes = 0.5 * penalty * float(x[1:] @ x[1:]), np.zeros(depth)
-        for one in held_out:
-            levels = np.minimum(one.tree.node_depth, depth - 1)
-            alphas = np.exp(log_alpha)[levels]
-            part, gradient = one.tree.node_counts.held_out_loss(one.counts, alphas, kind)
+        for node_counts, counts, levels in parts:
+            alphas = by_level[levels]
+            part, gradient = node_counts.held_out_loss(counts, alphas, kind)
             cost += part
             slopes += np.bincount(levels, gradient * alphas, minlength=depth)
         return cost, np.concatenate([[slopes.sum()], slopes + penalty * x[1:]])
 
     bounds = Bounds(np.full(depth + 1, -LARGEST_LOG_ALPHA), np.full(depth + 1, LARGEST_LOG_ALPHA))
-    found = minimize(
-        objective, np.zeros(depth + 1), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100}
-    )
+    options = {"maxiter": 50, "ftol": 1e-7}
+    found = minimize(objective, np.zeros(depth + 1), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return PerLevel(np.exp(found.x[0] + found.x[1:]))

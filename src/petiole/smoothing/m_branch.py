@@ -18,7 +18,7 @@ class MBranch(LeafEstimator):
 
     From the uniform distribution down, θ = (n_k + m·θ_parent) / (n + m) with m = M·(1 + (1 - 1/h)·√N), where h is 1 at
     the leaf and grows upwards: nodes near the root, which have many rows, lean on their parents more. The formula is
-    recalled from memory and from the code that came with Zhang, Petitjean & Buntine (2020); Ferri et al. was not at hand.
+    recalled from memory and from the code that came with Zhang, Petitjean & Buntine (2020), not from Ferri et al.
 
     Parameters
     ----------
