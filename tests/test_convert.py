@@ -328,8 +328,8 @@ def test_nominal_splits_and_third_branches_are_refused():
 REFUSED = [
     (from_sklearn, DecisionTreeClassifier(), NotFittedError, "DecisionTreeClassifier instance is not fitted"),
     (from_sklearn, DecisionTreeRegressor(), TypeError, "Regressor: must be .* fit a classifier"),
-    (from_sklearn, RandomForestClassifier(), TypeError, "RandomForestClassifier: .*trees_from_sklearn"),
-    (from_sklearn, ExtraTreesClassifier(), TypeError, "ExtraTreesClassifier: .*trees_from_sklearn"),
+    (from_sklearn, RandomForestClassifier(), NotFittedError, "RandomForestClassifier instance is not fitted"),
+    (from_sklearn, ExtraTreesClassifier(), NotFittedError, "ExtraTreesClassifier instance is not fitted"),
     (from_sklearn, LogisticRegression(), TypeError, "model is a LogisticRegression"),
     (from_sklearn, make_pipeline(DecisionTreeClassifier()), TypeError, "Pipeline: .* out of a pipeline"),
     (from_sklearn, DecisionTreeClassifier, TypeError, r"class \(DecisionTreeClassifier\): .* not the class"),

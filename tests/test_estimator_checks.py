@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from petiole import PETClassifier
+from petiole import BaggedPETClassifier, PETClassifier
 
 CLASSIFIERS = [
     PETClassifier(),
@@ -10,12 +10,14 @@ CLASSIFIERS = [
     PETClassifier.c45(),
     PETClassifier(criterion="gini", max_features="sqrt", max_bins=16, missing="separate", nominal_splits="binary"),
     PETClassifier(pruning="pruning_set", random_state=0),
+    BaggedPETClassifier(n_estimators=5, random_state=0),
+    BaggedPETClassifier.eb_pets(n_estimators=5, random_state=0),
 ]
 
 
 def expected_failures(estimator):
-    """Which rows are held out is drawn per row, and a draw cannot know that a weight stands for copies."""
-    if estimator.pruning == "pruning_set":
+    """Rows are drawn for the pruning set or for a bootstrap sample, and a draw cannot know that a weight is copies."""
+    if isinstance(estimator, BaggedPETClassifier) or estimator.pruning == "pruning_set":
         reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}

@@ -15,8 +15,8 @@ LAYERS = [
     {"grow", "impurity", "traversal", "smoothing"},
     {"pruning", "cross_fit"},
     {"classifier"},
-    {"pet"},
-    {"convert"},
+    {"pet", "ensemble"},
+    {"convert", "plotting"},
     {"__main__"},
 ]
 

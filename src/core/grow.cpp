@@ -1,6 +1,7 @@
 #include "grow.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
@@ -38,8 +39,9 @@ struct Task {
 template <class W>
 class Grower {
  public:
-  Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool, Interrupt& interrupt)
-      : dataset_(dataset), options_(options), pool_(pool), interrupt_(interrupt),
+  Grower(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options, ThreadPool& pool,
+         Interrupt& interrupt)
+      : dataset_(dataset), multiplicity_(multiplicity), options_(options), pool_(pool), interrupt_(interrupt),
         scratch_(static_cast<std::size_t>(pool.n_threads())) {}
 
   Tree grow() {
@@ -54,19 +56,28 @@ class Grower {
 
  private:
   void add_root() {
-    Window<W> window{frame_of(dataset_), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, dataset_.n_rows()};
-    std::iota(window.rows(), window.rows() + window.size(), RowId{0});
-    std::copy(dataset_.labels.begin(), dataset_.labels.end(), window.labels());
-    for (RowId row = 0; row < window.size(); ++row) window.weights()[row] = static_cast<W>(dataset_.weight(row));
+    const std::uint32_t most = multiplicity_.empty() ? 1 : *std::max_element(multiplicity_.begin(), multiplicity_.end());
+    Window<W> window{frame_of(dataset_, most), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, 0};
+    for (RowId row = 0; row < dataset_.n_rows(); ++row) {
+      window.rows()[window.end] = row;
+      window.labels()[window.end] = dataset_.labels[row];
+      window.weights()[window.end] = static_cast<W>(weight(row));
+      window.end += weight(row) > 0;
+    }
     prepare_context();
     add_nodes(1);
     start(Task<W>{0, 0, mix(options_.seed), std::move(window)});
   }
 
+  // Of a row in this tree's sample.
+  double weight(RowId row) const {
+    return multiplicity_.empty() ? dataset_.weight(row) : dataset_.weight(row) * multiplicity_[row];
+  }
+
   void prepare_context() {
     context_.options = &options_;
     context_.n_classes = dataset_.n_classes;
-    for (RowId row = 0; row < dataset_.n_rows(); ++row) context_.dataset_weight += dataset_.weight(row);
+    for (RowId row = 0; row < dataset_.n_rows(); ++row) context_.dataset_weight += weight(row);
     if constexpr (!std::is_same_v<W, double>) {
       if (options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio)
         log_table_ = std::make_unique<LogTable>(static_cast<std::uint32_t>(context_.dataset_weight));
@@ -348,19 +359,19 @@ class Grower {
     auto entries = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
     std::vector<Window<W>> children;
     std::uint32_t end = 0;
-    const auto append = [&](std::uint32_t i, W weight) {
+    const auto append = [&](std::uint32_t i, W part) {
       entries->row[end] = window.rows()[i];
       entries->label[end] = window.labels()[i];
-      entries->weight[end++] = weight;
+      entries->weight[end++] = part;
     };
     for (std::size_t c = 0; c < n_children; ++c) {
       const std::uint32_t begin = end;
       for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) append(i, window.weights()[i]);
       for (std::uint32_t i = offsets[n_children]; i < offsets[n_children + 1] && known[c] > 0; ++i) {
-        const auto weight = static_cast<double>(window.weights()[i]);
-        const bool whole = weight < kMinShare * dataset_.weight(window.frame->dataset_row(window.rows()[i]));
-        if (!whole) append(i, static_cast<W>(weight * known[c] / all_known));
-        else if (c == heaviest) append(i, static_cast<W>(weight));
+        const auto share = static_cast<double>(window.weights()[i]);
+        const bool whole = share < kMinShare * weight(window.frame->dataset_row(window.rows()[i]));
+        if (!whole) append(i, static_cast<W>(share * known[c] / all_known));
+        else if (c == heaviest) append(i, static_cast<W>(share));
       }
       children.push_back({window.frame, entries, begin, end});
     }
@@ -386,6 +397,7 @@ class Grower {
   }
 
   const Dataset& dataset_;
+  Multiplicity multiplicity_;
   const GrowOptions& options_;
   ThreadPool& pool_;
   Interrupt& interrupt_;
@@ -407,25 +419,49 @@ class Grower {
 };
 
 // Whole-number arithmetic serves unless weights get divided or scaled, or are too large for its tables.
-bool weights_stay_whole(const Dataset& dataset, const GrowOptions& options) {
+bool weights_stay_whole(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options) {
   if (!options.class_scale.empty()) return false;
   const auto has_missing = [](const Column& column) { return column.has_missing; };
   if (options.missing == Missing::fractional &&
       std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
     return false;
-  double total = 0;
-  for (const double weight : dataset.weights) {
-    if (weight != std::floor(weight)) return false;
-    total += weight;
+  double total = dataset.n_rows();
+  if (!dataset.weights.empty() || !multiplicity.empty()) {
+    total = 0;
+    for (RowId row = 0; row < dataset.n_rows(); ++row) {
+      const double weight = dataset.weight(row);
+      if (weight != std::floor(weight)) return false;
+      total += multiplicity.empty() ? weight : weight * multiplicity[row];
+    }
   }
   return total <= std::max<double>(1 << 22, 2.0 * dataset.n_rows());
 }
 
 }  // namespace
 
-Tree grow(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool, Interrupt& interrupt) {
-  if (weights_stay_whole(dataset, options)) return Grower<std::uint32_t>(dataset, options, pool, interrupt).grow();
-  return Grower<double>(dataset, options, pool, interrupt).grow();
+Tree grow(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options, ThreadPool& pool,
+          Interrupt& interrupt) {
+  if (weights_stay_whole(dataset, multiplicity, options))
+    return Grower<std::uint32_t>(dataset, multiplicity, options, pool, interrupt).grow();
+  return Grower<double>(dataset, multiplicity, options, pool, interrupt).grow();
+}
+
+std::vector<Tree> grow_forest(const Dataset& dataset, const std::vector<Multiplicity>& samples,
+                              const GrowOptions& options, ThreadPool& pool, Interrupt& interrupt) {
+  std::vector<Tree> trees(samples.size());
+  std::atomic<bool> stopped{false};
+  pool.run(static_cast<int>(samples.size()), [&](int thread, int item) {
+    // Only the calling thread may ask whether to stop; the others look at what it found.
+    Interrupt of_thread([&] {
+      if (thread == 0 && interrupt.requested()) stopped = true;
+      return stopped.load();
+    });
+    GrowOptions of_tree = options;
+    of_tree.seed = derive_key(options.seed, static_cast<std::uint64_t>(item));
+    ThreadPool alone(1);
+    trees[static_cast<std::size_t>(item)] = grow(dataset, samples[static_cast<std::size_t>(item)], of_tree, alone, of_thread);
+  });
+  return trees;
 }
 
 }  // namespace petiole

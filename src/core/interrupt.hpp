@@ -13,12 +13,14 @@ class Interrupt {
   Interrupt() = default;
   explicit Interrupt(std::function<bool()> requested) : requested_(std::move(requested)) {}
 
+  bool requested() { return requested_ && requested_(); }
+
   // `work` counts visited cells; about four million of them (some ten milliseconds) lie between two polls.
   void check(std::uint64_t work) {
     done_ += work;
     if (done_ < kWorkPerPoll) return;
     done_ = 0;
-    if (requested_ && requested_()) throw Interrupted();
+    if (requested()) throw Interrupted();
   }
 
  private:

@@ -47,14 +47,14 @@ void Frame::add(const FrameColumn& column) {
   if (!column.nominal) most_codes = std::max(most_codes, column.n_codes);
 }
 
-std::shared_ptr<const Frame> frame_of(const Dataset& dataset) {
+std::shared_ptr<const Frame> frame_of(const Dataset& dataset, std::uint32_t most_copies) {
   auto frame = std::make_shared<Frame>();
   frame->n_rows = dataset.n_rows();
   frame->column_of.assign(dataset.columns.size(), -1);
   for (std::size_t j = 0; j < dataset.columns.size(); ++j) {
     const Column& column = dataset.columns[j];
     frame->add({&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.nominal, column.has_missing,
-                column.heaviest_code});
+                column.heaviest_code * most_copies});
   }
   return frame;
 }

@@ -36,7 +36,8 @@ struct Frame {
   RowId dataset_row(RowId row) const { return origin.empty() ? row : origin[row]; }
 };
 
-std::shared_ptr<const Frame> frame_of(const Dataset& dataset);
+// The frame of the whole dataset; no row is in a sample more often than `most_copies`.
+std::shared_ptr<const Frame> frame_of(const Dataset& dataset, std::uint32_t most_copies);
 
 // W: std::uint32_t for whole-number weights, double otherwise.
 template <class W>

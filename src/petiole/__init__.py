@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from petiole import smoothing
+from petiole.ensemble import BaggedPETClassifier
 from petiole.pet import PETClassifier
 from petiole.tree import Tree
 
@@ -13,7 +14,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["PETClassifier", "Tree", "__version__", "from_sklearn", "smoothing", "trees_from_sklearn"]
+__all__ = [
+    "BaggedPETClassifier",
+    "PETClassifier",
+    "Tree",
+    "__version__",
+    "from_sklearn",
+    "smoothing",
+    "trees_from_sklearn",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole.columns import NumericColumn
 from petiole.dataset import FeatureEncoder
+from petiole.ensemble import BaggedPETClassifier
 from petiole.grow import TrainingSet
 from petiole.impurity import impurity
 from petiole.labels import check_same_length, check_weights, label_codes
@@ -38,21 +39,25 @@ _LEAF = -2  # scikit-learn's feature and threshold of a leaf
 _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32, if its exponent could grow
 
 
-def from_sklearn(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> PETClassifier:
-    """A fitted :class:`petiole.PETClassifier` with the tree of a scikit-learn classifier.
+def from_sklearn(
+    model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
+) -> PETClassifier | BaggedPETClassifier:
+    """A fitted petiole classifier with the tree or the trees of a scikit-learn classifier.
 
-    Nodes keep their ids. Leaves say raw frequencies at first, as scikit-learn's do; ``with_smoothing`` puts any other
-    leaf estimator in their place. Every query takes the same path as in scikit-learn: float32 or float64, missing or
+    A single tree becomes a :class:`petiole.PETClassifier`, a forest a :class:`petiole.BaggedPETClassifier`. Nodes keep
+    their ids. Leaves say raw frequencies at first, as scikit-learn's do; ``with_smoothing`` puts any other leaf
+    estimator in their place. Every query takes the same path as in scikit-learn: float32 or float64, missing or
     not, however close to a threshold. Thresholds are moved by less than the distance of two float32 for that.
 
     Parameters of growth that petiole does not have (``splitter``, ``monotonic_cst``, ...) are left behind.
 
     Parameters
     ----------
-    model : fitted DecisionTreeClassifier or ExtraTreeClassifier
+    model : fitted DecisionTree-, ExtraTree-, RandomForest- or ExtraTreesClassifier
     X, y, sample_weight : the data that the model was fitted on, optional
         Needed if it has a ``class_weight``: its counts are weighted then, and the true ones are counted anew. The
-        probabilities are those of the data and no longer those of ``class_weight``.
+        probabilities are those of the data and no longer those of ``class_weight``. With them the trees of a forest
+        get their out-of-bag counts, from which ``HGS(alpha="honest")`` and its kin learn.
 
     Examples
     --------
@@ -66,20 +71,32 @@ def from_sklearn(model: Any, X: Any = None, y: Any = None, sample_weight: Any = 
     >>> model.with_smoothing("laplace").predict_proba(X[50:51]).round(3)
     array([[0.018, 0.877, 0.105]])
     """
-    _check_single_tree(model)
+    converted: PETClassifier | BaggedPETClassifier
+    if isinstance(model, _FORESTS):
+        trees = trees_from_sklearn(model, X, y, sample_weight)
+        shared = _petiole_parameters(model, trees[0].weights[0])
+        bootstrap = "plain" if model.bootstrap else False
+        converted = BaggedPETClassifier(len(trees), bootstrap=bootstrap, smoothing="raw", **shared)
+        converted.trees_ = trees
+    else:
+        _check_single_tree(model)
+        converted = PETClassifier(**_petiole_parameters(model, model.tree_.n_node_samples[0]))
+        converted.tree_ = _tree_of(model, X, y, sample_weight)
     encoder = _numeric_encoder(model)
-    training = _training_set(model, encoder, X, y, sample_weight)
-    tree = _structure(model)
-    if training is not None:
-        tree = _recounted(tree, training, training.weights, model.class_weight is not None)
-    converted = PETClassifier(**_petiole_parameters(model))
     converted.encoder_ = encoder
     converted.classes_ = model.classes_.copy()
     converted.n_features_in_ = model.n_features_in_
     if encoder.feature_names is not None:
         converted.feature_names_in_ = model.feature_names_in_.copy()
-    converted.tree_ = tree
     return converted.with_smoothing("raw")
+
+
+def _tree_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Tree:
+    training = _training_set(model, _numeric_encoder(model), X, y, sample_weight)
+    tree = _structure(model)
+    if training is None:
+        return tree
+    return _recounted(tree, training, training.weights, model.class_weight is not None)
 
 
 def trees_from_sklearn(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[Tree]:
@@ -191,12 +208,7 @@ def unrounded_threshold(threshold: npt.ArrayLike) -> Floats:
 
 
 def _check_single_tree(model: Any) -> None:
-    if isinstance(model, _FORESTS):
-        raise TypeError(
-            f"model is a {_kind(model)}: from_sklearn converts single trees; use trees_from_sklearn for the list of "
-            "a forest's trees"
-        )
-    _check_kind(model, DecisionTreeClassifier, "DecisionTreeClassifier or ExtraTreeClassifier")
+    _check_kind(model, DecisionTreeClassifier, "tree or forest classifier")
 
 
 def _check_forest(model: Any) -> None:
@@ -325,10 +337,10 @@ def _with_bag(tree: Tree, model: Any, training: TrainingSet, bag: npt.NDArray[np
     return tree.with_counts(oob=class_counts(tree, training.matrix, training.labels, weights * (bag == 0)))
 
 
-def _petiole_parameters(model: Any) -> dict[str, Any]:
+def _petiole_parameters(model: Any, n_rows: float) -> dict[str, Any]:
     least = model.min_samples_leaf
     if isinstance(least, float):  # a share of the rows
-        least = max(1, math.ceil(least * model.tree_.n_node_samples[0]))
+        least = max(1, math.ceil(least * n_rows))
     return {
         "criterion": "entropy" if model.criterion in ("entropy", "log_loss") else "gini",
         "max_depth": model.max_depth,

@@ -90,6 +90,24 @@ def coding_options(model: Any) -> _core.CodingOptions:
     return options
 
 
+def grow_forest(
+    model: Any, training: TrainingSet, samples: list[npt.NDArray[np.uint32]], *, seed: int, n_threads: int
+) -> list[Tree]:
+    """Grow one tree per sample, trees in parallel; a sample says how often each row is in it. Ctrl-C stops it."""
+    forest = _core.grow_forest(
+        training.matrix,
+        training.labels,
+        training.weights,
+        training.n_categories,
+        samples,
+        coding_options(model),
+        growth_options(model, training, seed),
+        len(training.classes),
+        n_threads,
+    )
+    return [Tree._trusted(n_features=training.matrix.shape[1], **arrays) for arrays in forest]
+
+
 def grow_tree(model: Any, training: TrainingSet, *, seed: int | None, n_threads: int) -> Tree:
     """Grow one tree; Ctrl-C stops it."""
     arrays = _core.grow_tree(

@@ -23,6 +23,14 @@ def impurity(counts: npt.NDArray[np.float64], criterion: str) -> npt.NDArray[np.
     return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=1)
 
 
+def feature_importances(tree: Tree, criterion: str) -> npt.NDArray[np.float64]:
+    """The criterion's total decrease by each attribute's splits, as shares that sum to 1; all 0 for one leaf."""
+    gains, splits = split_gains(tree, criterion), ~tree.is_leaf
+    totals = np.zeros(tree.n_features)
+    np.add.at(totals, tree.feature[splits], gains[splits])
+    return totals / totals.sum() if totals.sum() > 0 else totals
+
+
 def split_gains(tree: Tree, criterion: str) -> npt.NDArray[np.float64]:
     """Weighted decrease of impurity at each split: n·I(node) - Σ n_c·I(child); 0 at leaves."""
     mass = tree.inbag_class_counts.sum(axis=1) * impurity(tree.inbag_class_counts, criterion)

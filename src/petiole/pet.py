@@ -15,7 +15,7 @@ from petiole import traversal
 from petiole.classifier import TreeBasedClassifier
 from petiole.cross_fit import cross_fit
 from petiole.grow import TrainingSet, check_growth_parameters, grow_tree
-from petiole.impurity import split_gains
+from petiole.impurity import feature_importances
 from petiole.labels import check_same_length, check_weights, label_codes
 from petiole.parameters import check_choice, check_fraction, check_number, check_whole
 from petiole.pruning import collapse, prune_by_error, prune_with_set
@@ -222,12 +222,7 @@ class PETClassifier(TreeBasedClassifier):
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
         """The criterion's total decrease by each attribute's splits, as shares that sum to 1; all 0 for one leaf."""
-        tree = self._fitted_tree()
-        splits = ~tree.is_leaf
-        gains = split_gains(tree, self.criterion)
-        totals = np.zeros(tree.n_features)
-        np.add.at(totals, tree.feature[splits], gains[splits])
-        return totals / totals.sum() if totals.sum() > 0 else totals
+        return feature_importances(self._fitted_tree(), self.criterion)
 
     def get_depth(self) -> int:
         """Depth of the deepest leaf."""

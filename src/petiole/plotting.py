@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,7 @@ HEIGHT, LEGEND_WIDTH = 4.4, 2.9
 SLOT = 0.5  # distance of neighbouring answers
 WIDE, SLANTED, UPRIGHT = 1.2, 0.7, 0.32  # distance of neighbouring nodes for horizontal, slanted and upright labels
 WIDEST_PATH = 12.0
+ONE_OF_EACH = (Raw(), Laplace(), MEstimate(), Curtailment(), MBranch(), HGS(), HDP(n_iter=500, random_state=0))
 SLANT: dict[str, Any] = {"rotation": 45, "ha": "right", "va": "top", "rotation_mode": "anchor"}
 
 
@@ -145,25 +146,20 @@ def smoothing_paths(
     return ax
 
 
-# The query ----------------------------------------------------------------------------------------
-
-
 def _read_query(model_or_tree: Any, x_row: Any, feature_names: Any, class_names: Any) -> _Query:
     if isinstance(model_or_tree, Tree):
         tree = model_or_tree
         words = Words(tree, feature_names, class_names)
         return _Query(tree, words, list(range(tree.n_classes)), _tree_row(tree, x_row), Raw().node_probabilities(tree))
     if not isinstance(model_or_tree, PETClassifier):
-        kind = type(model_or_tree).__name__
-        raise TypeError(f"model_or_tree: is of type {kind}, must be a fitted PETClassifier or a Tree")
+        raise TypeError(f"model_or_tree={model_or_tree!r}: must be a fitted PETClassifier or a Tree")
     model = model_or_tree
     check_is_fitted(model)
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", None)
-    words = Words(
-        model.tree_, feature_names, model.classes_ if class_names is None else class_names, model.encoder_.categories
-    )
-    return _Query(model.tree_, words, model.classes_.tolist(), _model_row(model, x_row), model.node_probabilities_)
+    names = model._display_names()
+    probabilities = names.pop("probabilities")
+    given = {"feature_names": feature_names, "class_names": class_names}
+    words = Words(model.tree_, **names | {key: value for key, value in given.items() if value is not None})
+    return _Query(model.tree_, words, model.classes_.tolist(), _model_row(model, x_row), probabilities)
 
 
 def _tree_row(tree: Tree, x_row: Any) -> Floats:
@@ -175,9 +171,8 @@ def _tree_row(tree: Tree, x_row: Any) -> Floats:
 
 def _model_row(model: PETClassifier, x_row: Any) -> npt.NDArray[Any]:
     """The row as the tree's matrix. Names are checked if it has some; a bare row is taken by position."""
-    has_names = hasattr(model, "feature_names_in_")
     if np.ndim(x_row) == 1:
-        is_series = hasattr(x_row, "to_frame") and hasattr(x_row, "index") and has_names
+        is_series = isinstance(getattr(x_row, "index", None), Iterable) and hasattr(model, "feature_names_in_")
         x_row = x_row.to_frame().T if is_series else [list(x_row)]
     if np.ndim(x_row) != 2 or len(x_row) != 1:
         raise ValueError(f"x_row: has shape {np.shape(x_row)}, must be one row: for example X[0], or X.iloc[[0]]")
@@ -187,7 +182,7 @@ def _model_row(model: PETClassifier, x_row: Any) -> npt.NDArray[Any]:
 def _tables(model_or_tree: Any, tree: Tree, estimators: Sequence[str | LeafEstimator] | None) -> dict[str, Floats]:
     """What each estimator says at every node, by its name; the raw frequencies first."""
     tables = {"Raw": Raw().node_probabilities(tree)}
-    chosen = _one_of_each() if estimators is None else [as_leaf_estimator(each) for each in estimators]
+    chosen = [as_leaf_estimator(each) for each in (ONE_OF_EACH if estimators is None else estimators)]
     for index, each in enumerate(chosen):
         if each.needs_held_out:
             raise ValueError(
@@ -203,16 +198,9 @@ def _tables(model_or_tree: Any, tree: Tree, estimators: Sequence[str | LeafEstim
     return tables
 
 
-def _one_of_each() -> list[LeafEstimator]:
-    return [Laplace(), MEstimate(), Curtailment(), MBranch(), HGS(), HDP(n_iter=500, random_state=0)]
-
-
 def _name(estimator: LeafEstimator) -> str:
     """The class and the parameters that differ from the default."""
     return " ".join(repr(estimator).split()).removesuffix("()")
-
-
-# The picture --------------------------------------------------------------------------------------
 
 
 def _axes(ax: Axes | None, plt: Any, n_nodes: int, n_answers: int) -> tuple[Axes, float]:
@@ -246,13 +234,13 @@ def _draw_curves(ax: Axes, curves: dict[str, Floats], shares: Floats) -> None:
     handles = [line for line in ax.lines if line.get_label() in curves]
     texts = ["raw frequency\n(area of the marker: n)", *(_wrapped(name, 30, 3) for name in list(curves)[1:])]
     legend = ax.legend(handles, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=SMALL_FONT, frameon=False)
-    for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-        handle.set(markersize=5)
+    for handle, text in zip(legend.get_lines(), legend.get_texts(), strict=True):
+        handle.set_markersize(5)
         text.set_parse_math(False)
 
 
 def _answer_places(n_nodes: int, n_answers: int, distance: float) -> Floats:
-    return n_nodes - 1 + 0.3 + (np.arange(n_answers) + 0.75) * SLOT / distance
+    return n_nodes - 0.7 + (np.arange(n_answers, dtype=np.float64) + 0.75) * SLOT / distance
 
 
 def _draw_answers(ax: Axes, curves: dict[str, Floats], distance: float) -> None:

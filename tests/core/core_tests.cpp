@@ -65,7 +65,7 @@ struct Sample {
     ThreadPool pool(n_threads);
     Interrupt interrupt;
     code_columns(dataset, n_categories, coding, pool, interrupt);
-    return grow(dataset, options, pool, interrupt);
+    return grow(dataset, {}, options, pool, interrupt);
   }
 };
 
@@ -217,6 +217,27 @@ void test_threads_do_not_matter() {
   }
 }
 
+void test_forests() {
+  Engine engine(6);
+  for (int round = 0; round < 20; ++round) {
+    Sample sample(engine, 1 + below(engine, 400), 4, 3);
+    std::vector<std::vector<std::uint32_t>> copies(5, std::vector<std::uint32_t>(sample.dataset.labels.size()));
+    for (auto& of_tree : copies)
+      for (std::size_t i = 0; i < of_tree.size(); ++i) ++of_tree[engine() % of_tree.size()];
+    const std::vector<Multiplicity> samples(copies.begin(), copies.end());
+    const GrowOptions options = random_options(engine, 3);
+    sample.grow_with(options, {}, 1);  // codes the columns
+    Interrupt interrupt;
+    ThreadPool one(1), three(3);
+    const auto trees = grow_forest(sample.dataset, samples, options, one, interrupt);
+    const auto again = grow_forest(sample.dataset, samples, options, three, interrupt);
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      check_children_add_up(trees[t]);
+      CHECK(same(trees[t], again[t]));
+    }
+  }
+}
+
 void test_odd_shapes() {
   Engine engine(3);
   Sample one_row(engine, 1, 3, 1);
@@ -243,7 +264,7 @@ void test_interrupt() {
   bool stopped = false;
   try {
     code_columns(sample.dataset, sample.n_categories, {}, pool, interrupt);
-    grow(sample.dataset, {}, pool, interrupt);
+    grow(sample.dataset, {}, {}, pool, interrupt);
   } catch (const Interrupted&) {
     stopped = true;
   }
@@ -279,6 +300,7 @@ int main() {
   test_random_trees();
   test_estimators();
   test_threads_do_not_matter();
+  test_forests();
   test_odd_shapes();
   test_interrupt();
   std::printf("%d passed, %d failed\n", n_passed, n_failed);

@@ -103,8 +103,8 @@ def minimise_on_held_out(
 def need_learning(estimator: LeafEstimator, parameter: str, value: object) -> ValueError:
     """The error of an estimator that is asked for probabilities before its parameter was learned."""
     return ValueError(
-        f"{type(estimator).__name__}({parameter}={value!r}) has to be learned from rows the tree has not seen: fit a "
-        f"classifier with it, or give with_smoothing the training data, with_smoothing(smoothing, X, y)"
+        f"{type(estimator).__name__}({parameter}={value!r}) has to be learned from rows the trees have not seen: fit a "
+        "classifier with it, or give with_smoothing the training data, with_smoothing(smoothing, X, y)"
     )
 
 

@@ -1,0 +1,165 @@
+"""Bagged trees: what they are made of, laws, and honest learning on out-of-bag rows."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+from petiole import BaggedPETClassifier, PETClassifier, from_sklearn
+from petiole.smoothing import HDP, HGS, Curtailment, Laplace, MBranch, MEstimate, Raw
+
+
+@pytest.fixture
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def noisy(n=400, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 6))
+    return X, (X[:, 0] + X[:, 1] + 1.5 * random.normal(size=n) > 0).astype(int)
+
+
+def log_loss_bits(model, X, y):
+    return -np.log2(np.maximum(model.predict_proba(X)[np.arange(len(y)), y], 1e-3)).mean()
+
+
+def test_probabilities_are_the_mean_of_the_trees(iris):
+    X, y = iris
+    model = BaggedPETClassifier(5, random_state=0).fit(X, y)
+    tables = [Laplace().node_probabilities(tree) for tree in model.trees_]
+    leaves = model.apply(X)
+    expected = np.mean([table[leaves[:, t]] for t, table in enumerate(tables)], axis=0)
+    np.testing.assert_allclose(model.predict_proba(X), expected)
+
+
+def test_one_tree_without_bootstrap_is_a_pet_classifier(iris):
+    X, y = iris
+    bagged = BaggedPETClassifier(1, bootstrap=False, random_state=0).fit(X, y)
+    single = PETClassifier().fit(X, y)
+    assert bagged.trees_[0].n_nodes == single.tree_.n_nodes
+    assert not bagged.trees_[0].oob_class_counts.any()
+
+
+@pytest.mark.parametrize("bootstrap", ["stratified", "plain"])
+def test_samples_have_the_right_sizes(iris, bootstrap):
+    X, y = iris
+    model = BaggedPETClassifier(20, bootstrap=bootstrap, random_state=0).fit(X, y)
+    inbag = np.array([tree.inbag_class_counts[0] for tree in model.trees_])
+    out = np.array([tree.oob_class_counts[0].sum() for tree in model.trees_])
+    assert (inbag.sum(axis=1) == 150).all()
+    assert (inbag == 50).all() == (bootstrap == "stratified")
+    assert 0.3 < out.mean() / 150 < 0.44  # 0.368 expected
+    distinct = BaggedPETClassifier(20, bootstrap=bootstrap, count="distinct", random_state=0).fit(X, y)
+    for tree, counted in zip(model.trees_, distinct.trees_, strict=True):
+        assert tree.feature.tolist() == counted.feature.tolist()
+        total = counted.inbag_class_counts[0] + counted.oob_class_counts[0]
+        np.testing.assert_array_equal(total, [50, 50, 50])
+
+
+def test_out_of_bag_weight_mixes_the_counts(iris):
+    X, y = iris
+    model = BaggedPETClassifier.eb_pets(n_estimators=4, random_state=1).fit(X, y)
+    for tree, table in zip(model.trees_, model.tables_, strict=True):
+        mixed = tree.inbag_class_counts + tree.oob_class_counts
+        np.testing.assert_allclose(table[0], mixed[0] / mixed[0].sum())
+    plain = clone(model).set_params(oob_weight=0.0).fit(X, y)
+    np.testing.assert_allclose(plain.tables_[0], Raw().node_probabilities(plain.trees_[0]))
+
+
+def test_threads_and_seeds(iris):
+    X, y = iris
+    one, two = (BaggedPETClassifier(8, max_features="sqrt", random_state=5, n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    other = BaggedPETClassifier(8, max_features="sqrt", random_state=6).fit(X, y)
+    assert not np.array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+@pytest.mark.parametrize("make", ["b_pets", "eb_pets", "bagged_curtailment", "random_forest"])
+def test_constructors_beat_a_single_tree(make):
+    X, y = noisy()
+    X_new, y_new = noisy(3000, seed=1)
+    model = getattr(BaggedPETClassifier, make)(n_estimators=30, random_state=0).fit(X, y)
+    single = PETClassifier.c44().fit(X, y)
+    brier = [((m.predict_proba(X_new)[:, 1] - y_new) ** 2).mean() for m in (model, single)]
+    assert brier[0] < brier[1]
+
+
+ESTIMATORS = [
+    Raw(),
+    Laplace(),
+    MEstimate(),
+    MEstimate(m="honest"),
+    MEstimate(m="cv"),
+    Curtailment(),
+    Curtailment(v="cv"),
+    MBranch(),
+    MBranch(M="honest"),
+    HDP(n_iter=40, burn_in=10, random_state=0),
+    HGS(),
+    HGS(alpha="loocv"),
+    HGS(alpha="cv"),
+    HGS(alpha="honest"),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_every_estimator_in_an_ensemble_on_real_data(load_real, estimator):
+    frame, y = load_real("hepatitis")
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], size=len(y))
+    model = BaggedPETClassifier(4, smoothing=estimator, random_state=0).fit(frame, y, sample_weight=weights)
+    proba = model.predict_proba(frame)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert not model.smoothing_.needs_held_out
+    again = BaggedPETClassifier(4, random_state=0).fit(frame, y, sample_weight=weights)
+    again = again.with_smoothing(estimator, frame, y, weights)
+    if not isinstance(estimator, HDP):
+        np.testing.assert_allclose(again.predict_proba(frame), proba, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [HGS(alpha="honest"), MEstimate(m="honest"), MBranch(M="honest")], ids=repr)
+def test_honest_learning_needs_no_data_after_the_fit(estimator):
+    X, y = noisy()
+    X_new, y_new = noisy(3000, seed=1)
+    model = BaggedPETClassifier(20, smoothing="raw", random_state=0).fit(X, y)
+    honest = model.with_smoothing(estimator)
+    assert log_loss_bits(honest, X_new, y_new) < log_loss_bits(model, X_new, y_new)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+def test_a_scikit_learn_forest_becomes_a_bagged_classifier(kind):
+    X, y = make_classification(400, 8, n_classes=3, n_informative=5, random_state=0)
+    names = np.array(["a", "b", "c"])[y]
+    forest = kind(n_estimators=12, bootstrap=True, random_state=0).fit(X, names)
+    model = from_sklearn(forest, X, names)
+    assert isinstance(model, BaggedPETClassifier)
+    np.testing.assert_allclose(model.predict_proba(X), forest.predict_proba(X), atol=1e-12)
+    np.testing.assert_array_equal(model.apply(X), forest.apply(X))
+    smoothed = model.with_smoothing(HGS(alpha="honest")).predict_proba(X)
+    np.testing.assert_allclose(smoothed.sum(axis=1), 1.0)
+    assert (smoothed > 0).all()
+    # without the training data there are no out-of-bag rows to learn from
+    with pytest.raises(ValueError, match="rows the trees have not seen"):
+        from_sklearn(forest).with_smoothing(HGS(alpha="honest"))
+    assert from_sklearn(forest).with_smoothing("hgs").predict_proba(X).shape == (400, 3)
+
+
+def test_copies_importances_and_errors(iris):
+    X, y = iris
+    model = BaggedPETClassifier(4, random_state=0, verbose=1).fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    for bad, message in [
+        ({"n_estimators": 0}, "n_estimators=0"),
+        ({"bootstrap": "twice"}, "bootstrap='twice'"),
+        ({"bootstrap": True}, "bootstrap=True"),
+        ({"oob_weight": -1}, "oob_weight=-1"),
+        ({"count": "all"}, "count='all'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            BaggedPETClassifier(**bad).fit(X, y)
