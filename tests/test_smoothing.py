@@ -221,11 +221,13 @@ def test_gradients_are_finite_differences_even_with_fractional_weights(seed, los
     )
     kind = getattr(_core.Loss, loss)
     held_out = random.integers(0, 3, size=tree.inbag_class_counts.shape).astype(float)
-    _, gradient = tree.node_counts.held_out_loss(held_out, alpha, kind)
     seen = tree.inbag_class_counts[0] > 0  # a class absent from the tree has probability 0 and no slope
-    held_out = np.ascontiguousarray(held_out * seen)
-    numeric = finite_differences(lambda a: tree.node_counts.held_out_loss(held_out, a, kind)[0], alpha)
-    np.testing.assert_allclose(tree.node_counts.held_out_loss(held_out, alpha, kind)[1], numeric, rtol=1e-4, atol=1e-5)
+    loss_at = tree.node_counts.held_out_loss(np.ascontiguousarray(held_out * seen), kind)
+    numeric = finite_differences(lambda a: loss_at(a)[0], alpha)
+    np.testing.assert_allclose(loss_at(alpha)[1], numeric, rtol=1e-4, atol=1e-5)
+    # the same sum by the table
+    expected = HeldOut(tree, held_out * seen).loss(HGS(alpha[~tree.is_leaf]).node_probabilities(tree), loss)
+    assert loss_at(alpha)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("estimator", EVERY_ESTIMATOR, ids=repr)

@@ -59,11 +59,8 @@ void bind_estimate(nb::module_& m) {
       .def_rw("concentration", &HdpOptions::concentration)
       .def_rw("root_concentration", &HdpOptions::root_concentration)
       .def_rw("seed", &HdpOptions::seed);
-  nb::class_<LeaveOneOut>(m, "LeaveOneOut", "The leave-one-out cost of HGS and its gradient by alpha.")
-      .def("__init__", [](LeaveOneOut* self, const CountsHolder& counts, Loss loss) {
-        new (self) LeaveOneOut(counts.view, loss);
-      }, "counts"_a, "loss"_a, nb::keep_alive<1, 2>())
-      .def("__call__", [](LeaveOneOut& self, const Vector<double>& alpha) {
+  nb::class_<HgsLoss>(m, "HgsLoss", "A loss of HGS and its gradient by alpha.")
+      .def("__call__", [](HgsLoss& self, const Vector<double>& alpha) {
         if (alpha.shape(0) != self.n_nodes()) throw nb::value_error("one alpha per node is needed");
         std::vector<double> gradient(self.n_nodes());
         const double cost = self({alpha.data(), alpha.shape(0)}, gradient);
@@ -81,11 +78,12 @@ void bind_estimate(nb::module_& m) {
       .def("curtail", [](const CountsHolder& self, const Table& table, double v) {
         return self.reshaped(curtail(self.view, self.table(table), v));
       }, "table"_a, "v"_a)
-      .def("held_out_loss", [](const CountsHolder& self, const Table& held_out, const Vector<double>& alpha, Loss loss) {
-        std::vector<double> gradient(self.view.n_nodes());
-        const double cost = held_out_loss(self.view, self.table(held_out), self.per_node(alpha), loss, gradient);
-        return nb::make_tuple(cost, to_numpy(std::move(gradient)));
-      }, "held_out"_a, "alpha"_a, "loss"_a, "The summed loss of held-out rows under HGS, and its gradient by alpha.")
+      .def("leave_one_out_loss", [](const CountsHolder& self, Loss loss) {
+        return HgsLoss::leave_one_out(self.view, loss);
+      }, "loss"_a, nb::keep_alive<0, 1>(), "The mean loss of the training examples, each left out.")
+      .def("held_out_loss", [](const CountsHolder& self, const Table& held_out, Loss loss) {
+        return HgsLoss::held_out(self.view, self.table(held_out), loss);
+      }, "held_out"_a, "loss"_a, nb::keep_alive<0, 1>(), "The summed loss of held-out rows.")
       .def("frequencies", [](const CountsHolder& self) { return self.reshaped(self.view.frequencies()); })
       .def("hdp", [](const CountsHolder& self, const HdpOptions& options) {
         HdpResult result = run_interruptible([&](Interrupt& interrupt) { return hdp(self.view, options, interrupt); });

@@ -8,7 +8,7 @@
 namespace petiole {
 namespace {
 
-constexpr double kLeastProbability = 1e-6;  // keeps the logarithm of a held-out probability finite
+constexpr double kLeastProbability = 1e-6;  // keeps the loss of an example finite where a class was never seen
 
 std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
 
@@ -113,37 +113,57 @@ std::vector<double> curtail(const NodeCounts& tree, std::span<const double> tabl
   return result;
 }
 
-LeaveOneOut::LeaveOneOut(const NodeCounts& tree, Loss loss)
-    : tree_(tree), loss_(loss), left_out_(tree.counts.size()), mixed_(tree.counts.size()), alphas_(tree.n_nodes()),
-      sums_(tree.counts.size()), totals_(tree.n_nodes()) {
-  const std::size_t K = tree.n_classes;
-  const auto weights = tree.weights();
-  for (const NodeId node : tree.top_down) {
-    const double weight = weights[at(node)];
+HgsLoss::HgsLoss(const NodeCounts& tree, Loss loss)
+    : tree_(&tree), loss_(loss), mixed_(tree.counts.size()), alphas_(tree.n_nodes()), sums_(tree.counts.size()),
+      totals_(tree.n_nodes()) {
+  for (const NodeId node : tree.top_down)
     if (!tree.is_leaf[at(node)]) internal_.push_back(node);
-    for (std::uint32_t k = 0; k < K; ++k) {
-      const double n = tree.of(node)[k], out = std::min(1.0, n);  // a fractional example is left out whole
-      const bool any_left = weight - out > kWeightSlack;
-      left_out_[at(node) * K + k] = any_left ? (n - out) / (weight - out) : 1.0 / static_cast<double>(K);
-      // A class with a single example has probability 0 without it whatever alpha is: it says nothing about alpha.
-      if (!tree.is_leaf[at(node)] || n <= 0 || tree.of(0)[k] <= 1 + kWeightSlack) continue;
-      terms_.push_back({node, tree.parent[at(node)], k, n, n - out, weight - out});
-      n_terms_ += n;
-    }
-  }
 }
 
-double LeaveOneOut::operator()(std::span<const double> alpha, std::span<double> gradient) {
-  const std::size_t K = tree_.n_classes;
+HgsLoss HgsLoss::leave_one_out(const NodeCounts& tree, Loss loss) {
+  HgsLoss result(tree, loss);
+  const std::size_t K = tree.n_classes;
+  const auto weights = tree.weights();
+  result.frequencies_.resize(tree.counts.size());
+  result.divisor_ = 0;
+  for (std::size_t node = 0; node < tree.n_nodes(); ++node) {
+    for (std::uint32_t k = 0; k < K; ++k) {
+      const double n = tree.counts[node * K + k], out = std::min(1.0, n);  // a fractional example is left out whole
+      const bool any_left = weights[node] - out > kWeightSlack;
+      result.frequencies_[node * K + k] = any_left ? (n - out) / (weights[node] - out) : 1.0 / static_cast<double>(K);
+      // A class with a single example has probability 0 without it whatever alpha is: it says nothing about alpha.
+      if (!tree.is_leaf[node] || n <= 0 || tree.of(0)[k] <= 1 + kWeightSlack) continue;
+      result.terms_.push_back({tree.parent[node], k, n, n - out, weights[node] - out});
+      result.divisor_ += n;
+    }
+  }
+  return result;
+}
+
+HgsLoss HgsLoss::held_out(const NodeCounts& tree, std::span<const double> held_out, Loss loss) {
+  HgsLoss result(tree, loss);
+  const std::size_t K = tree.n_classes;
+  const auto weights = tree.weights();
+  result.frequencies_ = tree.frequencies();
+  for (std::size_t node = 0; node < tree.n_nodes(); ++node)
+    for (std::uint32_t k = 0; k < K && tree.is_leaf[node]; ++k)
+      if (held_out[node * K + k] > 0)
+        result.terms_.push_back(
+            {tree.parent[node], k, held_out[node * K + k], tree.counts[node * K + k], weights[node]});
+  return result;
+}
+
+double HgsLoss::operator()(std::span<const double> alpha, std::span<double> gradient) {
+  const std::size_t K = tree_->n_classes;
   std::fill(gradient.begin(), gradient.end(), 0.0);
-  if (n_terms_ <= 0) return 0.0;
+  if (terms_.empty()) return 0.0;
   for (const NodeId node : internal_) {
-    const NodeId parent = tree_.parent[at(node)];
+    const NodeId parent = tree_->parent[at(node)];
     const double a = alpha[at(node)];
     alphas_[at(node)] = a + (parent < 0 ? 0.0 : alphas_[at(parent)]);
     totals_[at(node)] = 0;
     double* mixed = mixed_.data() + at(node) * K;
-    const double* own = left_out_.data() + at(node) * K;
+    const double* own = frequencies_.data() + at(node) * K;
     for (std::size_t k = 0; k < K; ++k) mixed[k] = a * own[k];
     if (parent >= 0)
       for (std::size_t k = 0; k < K; ++k) mixed[k] += mixed_[at(parent) * K + k];
@@ -153,72 +173,29 @@ double LeaveOneOut::operator()(std::span<const double> alpha, std::span<double> 
   for (const Term& term : terms_) {
     const bool alone = term.parent < 0;
     const double D = term.others + (alone ? 0.0 : alphas_[at(term.parent)]);
-    if (D <= 0) continue;
-    const double theta = (term.rest + (alone ? 0.0 : mixed_[at(term.parent) * K + term.k])) / D;
-    // slope: minus the derivative of the term's cost by theta, over D.
-    double slope = 0;
-    if (loss_ == Loss::log) {
-      cost -= term.n * std::log2(std::max(theta, 1e-300));
-      slope = theta > 0 ? term.n / (theta * std::numbers::ln2 * D) : 0.0;
-    } else {
-      cost += 0.5 * term.n * (1 - theta) * (1 - theta);
-      slope = term.n * (1 - theta) / D;
-    }
-    if (alone) continue;
+    const double mixed = alone ? 0.0 : mixed_[at(term.parent) * K + term.k];
+    const double theta = D > 0 ? (term.rest + mixed) / D : 0.0;
+    const double bounded = std::max(theta, kLeastProbability);
+    cost += loss_ == Loss::log ? -term.n * std::log2(bounded) : 0.5 * term.n * (1 - theta) * (1 - theta);
+    if (alone || D <= 0 || theta < kLeastProbability) continue;
+    // Minus the derivative of the term's cost by theta, over D.
+    const double slope = (loss_ == Loss::log ? term.n / (theta * std::numbers::ln2) : term.n * (1 - theta)) / D;
     sums_[at(term.parent) * K + term.k] += slope;
     totals_[at(term.parent)] += slope * theta;
   }
-  // d theta_l / d alpha_p = (theta_p - theta_l) / D_l, summed over the leaves below p from the bottom up.
+  // d theta_l / d alpha_p = (f_p - theta_l) / D_l, summed over the leaves below p from the bottom up.
   for (std::size_t i = internal_.size(); i-- > 0;) {
-    const NodeId node = internal_[i], parent = tree_.parent[at(node)];
+    const NodeId node = internal_[i], parent = tree_->parent[at(node)];
     const double* sums = sums_.data() + at(node) * K;
-    const double* own = left_out_.data() + at(node) * K;
+    const double* own = frequencies_.data() + at(node) * K;
     double sum = totals_[at(node)];
     for (std::size_t k = 0; k < K; ++k) sum -= sums[k] * own[k];
-    gradient[at(node)] = sum / n_terms_;
+    gradient[at(node)] = sum / divisor_;
     if (parent < 0) continue;
     totals_[at(parent)] += totals_[at(node)];
     for (std::size_t k = 0; k < K; ++k) sums_[at(parent) * K + k] += sums[k];
   }
-  return cost / n_terms_;
-}
-
-double held_out_loss(const NodeCounts& tree, std::span<const double> held_out, std::span<const double> alpha, Loss loss,
-                     std::span<double> gradient) {
-  const std::size_t K = tree.n_classes;
-  const auto weights = tree.weights();
-  const auto table = hgs(tree, alpha), raw = tree.frequencies();
-  std::vector<double> alphas(tree.n_nodes(), 0.0), sums(tree.counts.size(), 0.0), totals(tree.n_nodes(), 0.0);
-  double cost = 0;
-  for (const NodeId node : tree.top_down) {
-    const NodeId parent = tree.parent[at(node)];
-    if (parent >= 0) alphas[at(node)] = alphas[at(parent)] + alpha[at(parent)];
-    if (!tree.is_leaf[at(node)]) continue;
-    const double D = weights[at(node)] + alphas[at(node)];
-    for (std::size_t k = 0; k < K; ++k) {
-      const double n = held_out[at(node) * K + k];
-      if (n <= 0) continue;
-      const double theta = table[at(node) * K + k];
-      cost += loss == Loss::log ? -n * std::log2(std::max(theta, kLeastProbability)) : 0.5 * n * (1 - theta) * (1 - theta);
-      if (theta <= kLeastProbability || D <= 0) continue;
-      const double slope = loss == Loss::log ? n / (theta * D * std::numbers::ln2) : n * (1 - theta) / D;
-      sums[at(node) * K + k] = slope;
-      totals[at(node)] += slope * theta;
-    }
-  }
-  for (std::size_t i = tree.n_nodes(); i-- > 1;) {
-    const NodeId node = tree.top_down[i], parent = tree.parent[at(node)];
-    totals[at(parent)] += totals[at(node)];
-    for (std::size_t k = 0; k < K; ++k) sums[at(parent) * K + k] += sums[at(node) * K + k];
-  }
-  for (std::size_t node = 0; node < tree.n_nodes(); ++node) {
-    gradient[node] = 0;
-    if (tree.is_leaf[node]) continue;
-    double sum = totals[node];
-    for (std::size_t k = 0; k < K; ++k) sum -= sums[node * K + k] * raw[node * K + k];
-    gradient[node] = sum;
-  }
-  return cost;
+  return cost / divisor_;
 }
 
 }  // namespace petiole

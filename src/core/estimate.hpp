@@ -37,34 +37,37 @@ std::vector<double> curtail(const NodeCounts& tree, std::span<const double> tabl
 
 enum class Loss { log, squared };
 
-// The leave-one-out cost of HGS (eq. 6) and its gradient by alpha (eqs. 7, 8), for one alpha per node.
-class LeaveOneOut {
+// A loss of HGS and its gradient by alpha, one alpha per node. The probability of an example is that of its leaf,
+// theta = (rest + sum over ancestors of alpha_p f_pk) / (others + sum of alpha_p); what rest, others and f are tells the two
+// losses apart.
+class HgsLoss {
  public:
-  LeaveOneOut(const NodeCounts& tree, Loss loss);
+  // The mean loss of the training examples (eqs. 6 to 8), each left out of its leaf and of its leaf's ancestors.
+  static HgsLoss leave_one_out(const NodeCounts& tree, Loss loss);
+  // The summed loss of rows the tree was not grown on; held_out has their class counts at every node.
+  static HgsLoss held_out(const NodeCounts& tree, std::span<const double> held_out, Loss loss);
+
   double operator()(std::span<const double> alpha, std::span<double> gradient);
-  std::size_t n_nodes() const { return tree_.n_nodes(); }
+  std::size_t n_nodes() const { return tree_->n_nodes(); }
 
  private:
+  HgsLoss(const NodeCounts& tree, Loss loss);
+
   struct Term {  // the examples of one class at one leaf
-    NodeId leaf, parent;
+    NodeId parent;
     std::uint32_t k;
-    double n, rest, others;  // examples; those of the class, and of all classes, that stay when one is left out
+    double n, rest, others;
   };
 
-  const NodeCounts& tree_;
+  const NodeCounts* tree_;
   Loss loss_;
-  double n_terms_ = 0;            // weight of the examples that count
+  double divisor_ = 1;
   std::vector<Term> terms_;
-  std::vector<NodeId> internal_;  // parents before children
-  std::vector<double> left_out_;  // frequencies at every internal node without one example, per class
-  // At every internal node, itself included: mixed left-out frequencies and alphas of the path, and what the leaves below
-  // hand up to the gradient.
+  std::vector<NodeId> internal_;     // parents before children
+  std::vector<double> frequencies_;  // f: at every node, per class
+  // At every internal node, itself included: mixed frequencies and alphas of the path, and what the leaves below hand up to
+  // the gradient.
   std::vector<double> mixed_, alphas_, sums_, totals_;
 };
-
-// The summed loss of held-out rows under HGS (log: bits), for one alpha per node, and its gradient; held_out has the
-// held-out class counts of every node, of which those at leaves are used.
-double held_out_loss(const NodeCounts& tree, std::span<const double> held_out, std::span<const double> alpha, Loss loss,
-                     std::span<double> gradient);
 
 }  // namespace petiole

@@ -197,8 +197,8 @@ void test_estimators() {
     CHECK(rows_sum_to_one(m_branch(counts.view, 1, Height::subtree), K));
     CHECK(rows_sum_to_one(hgs(counts.view, alpha), K));
     CHECK(rows_sum_to_one(curtail(counts.view, counts.view.frequencies(), 5), K));
-    CHECK(std::isfinite(LeaveOneOut(counts.view, Loss::log)(alpha, gradient)));
-    CHECK(std::isfinite(held_out_loss(counts.view, tree.counts, alpha, Loss::squared, gradient)));
+    CHECK(std::isfinite(HgsLoss::leave_one_out(counts.view, Loss::log)(alpha, gradient)));
+    CHECK(std::isfinite(HgsLoss::held_out(counts.view, tree.counts, Loss::squared)(alpha, gradient)));
     HdpOptions options;
     options.n_iter = 30;
     options.burn_in = 10;

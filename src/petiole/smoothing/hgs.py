@@ -153,13 +153,13 @@ def _spread(alpha: Floats, tree: Tree) -> Floats:
 
 def leave_one_out(tree: Tree, alphas: Floats, loss: str = "log") -> tuple[float, Floats]:
     """The paper's cost (eq. 6; bits for the log loss) and its gradient by alpha (eqs. 7, 8), an entry per node."""
-    return _core.LeaveOneOut(tree.node_counts, getattr(_core.Loss, loss))(alphas)
+    return tree.node_counts.leave_one_out_loss(getattr(_core.Loss, loss))(alphas)
 
 
 def descend(tree: Tree, loss: str, learning_rate: float, tol: float) -> Floats:
     """Algorithm 1: from alpha = 1, steps against the gradient until the cost falls by less than ``tol``."""
     alphas = np.ones(tree.n_nodes)
-    cost_at = _core.LeaveOneOut(tree.node_counts, getattr(_core.Loss, loss))
+    cost_at = tree.node_counts.leave_one_out_loss(getattr(_core.Loss, loss))
     cost, gradient = cost_at(alphas)
     while True:
         alphas = alphas - learning_rate * gradient
@@ -175,7 +175,7 @@ def minimise_leave_one_out(tree: Tree, loss: str) -> Floats:
     if internal.size == 0:
         return np.ones(tree.n_nodes)
     alphas = np.ones(tree.n_nodes)
-    cost_at = _core.LeaveOneOut(tree.node_counts, getattr(_core.Loss, loss))
+    cost_at = tree.node_counts.leave_one_out_loss(getattr(_core.Loss, loss))
 
     # Small nodes matter little to the cost; on this scale the optimiser sees them nearly as well as the root.
     scale = (tree.weights[internal] / tree.weights[0]) ** 0.25
@@ -199,14 +199,15 @@ def learn_levels(held_out: Sequence[HeldOut], loss: str, penalty: float = LEVEL_
     if depth == 0:
         return PerLevel([1.0])
     kind = getattr(_core.Loss, loss)
-    parts = [(one.tree.node_counts, one.counts, np.minimum(one.tree.node_depth, depth - 1)) for one in held_out]
+    losses = [one.tree.node_counts.held_out_loss(one.counts, kind) for one in held_out]
+    levels_of = [np.minimum(one.tree.node_depth, depth - 1) for one in held_out]
 
     def objective(x: Floats) -> tuple[float, Floats]:
         by_level = np.exp(x[0] + x[1:])
         cost, slopes = 0.5 * penalty * float(x[1:] @ x[1:]), np.zeros(depth)
-        for node_counts, counts, levels in parts:
+        for loss_at, levels in zip(losses, levels_of, strict=True):
             alphas = by_level[levels]
-            part, gradient = node_counts.held_out_loss(counts, alphas, kind)
+            part, gradient = loss_at(alphas)
             cost += part
             slopes += np.bincount(levels, gradient * alphas, minlength=depth)
         return cost, np.concatenate([[slopes.sum()], slopes + penalty * x[1:]])
