@@ -131,6 +131,22 @@ def test_honest_learning_needs_no_data_after_the_fit(estimator):
     assert log_loss_bits(honest, X_new, y_new) < log_loss_bits(model, X_new, y_new)
 
 
+def test_copies_of_a_row_are_left_out_together(iris):
+    """Leaving one of two copies out would leave the example in: alpha comes from counts with every row once."""
+    X, y = iris
+    copies = BaggedPETClassifier(3, count="copies", smoothing=HGS(alpha="loocv"), random_state=0).fit(X, y)
+    distinct = BaggedPETClassifier(3, count="distinct", smoothing=HGS(alpha="loocv"), random_state=0).fit(X, y)
+    for tree, once, table in zip(copies.trees_, distinct.trees_, copies.tables_, strict=True):
+        alpha = HGS(alpha="loocv").alphas(once)[~once.is_leaf]
+        np.testing.assert_allclose(table, HGS(alpha=alpha).node_probabilities(tree))
+        assert not np.allclose(table, HGS(alpha="loocv").node_probabilities(tree))
+    plain = BaggedPETClassifier(3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="copies of rows"):
+        plain.with_smoothing(HGS(alpha="loocv"))
+    again = plain.with_smoothing(HGS(alpha="loocv"), X, y)
+    np.testing.assert_allclose(again.predict_proba(X), copies.predict_proba(X))
+
+
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
 def test_a_scikit_learn_forest_becomes_a_bagged_classifier(kind):
     X, y = make_classification(400, 8, n_classes=3, n_informative=5, random_state=0)

@@ -49,6 +49,15 @@ def test_the_main_job_runs():
     assert float(lines["Laplace"][1]) < float(lines["raw"][1])
 
 
+def test_examples_run(tmp_path):
+    examples = sorted((ROOT / "examples").glob("[0-9]*.py"))
+    assert examples
+    for example in examples:
+        done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert list(tmp_path.glob("*.png"))
+
+
 def test_readme_has_two_set_up_commands_and_ci_runs_the_second():
     blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     commands = [line for block in blocks for line in block.strip().splitlines()]

@@ -158,13 +158,14 @@ threshold, split_class_weight
         grown = grow_forest(self, training, samples, seed=seed, n_threads=self._n_threads())
         trees = [self._counted(tree, training, copies) for tree, copies in zip(grown, samples, strict=True)]
         estimator = self._learn(estimator, trees, training, seed)
-        tables = self._tables(estimator, trees)
+        tables = self._tables(estimator, trees, self._rows_once(estimator, trees, training, samples))
         # Nothing of the estimator changes before this point.
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.trees_ = trees
         self.smoothing_ = estimator
         self.tables_ = tables
+        self.seed_ = seed
         if self.verbose:
             print(f"[{type(self).__name__}] {len(trees)} trees in {time.perf_counter() - started:.2f} s")
         return self
@@ -179,16 +180,17 @@ threshold, split_class_weight
         """
         estimator = as_leaf_estimator(smoothing)
         check_is_fitted(self)
-        if estimator.needs_held_out:
-            training = None
-            if X is not None:
-                self._check_parameters()
-                training = copy.copy(self)._encode_training(X, y, sample_weight)[1]
-            estimator = self._learn(estimator, self.trees_, training, self._seed() or 0)
+        training, samples = None, None
+        if X is not None and (estimator.needs_held_out or estimator.learns_from_own_rows):
+            self._check_parameters()
+            training = copy.copy(self)._encode_training(X, y, sample_weight)[1]
+            if hasattr(self, "seed_"):
+                samples = [self._draw(training, self.seed_, index) for index in range(len(self.trees_))]
+        estimator = self._learn(estimator, self.trees_, training, getattr(self, "seed_", 0))
         other = copy.copy(self)
         other.smoothing = smoothing
         other.smoothing_ = estimator
-        other.tables_ = self._tables(estimator, self.trees_)
+        other.tables_ = self._tables(estimator, self.trees_, self._rows_once(estimator, self.trees_, training, samples))
         return other
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
@@ -259,13 +261,35 @@ threshold, split_class_weight
 
         return estimator.learned(cross_fit(training, grow, np.random.default_rng(seed)))
 
-    def _tables(self, estimator: LeafEstimator, trees: Sequence[Tree]) -> list[npt.NDArray[np.float64]]:
+    def _rows_once(
+        self,
+        estimator: LeafEstimator,
+        trees: Sequence[Tree],
+        training: TrainingSet | None,
+        samples: Sequence[Copies] | None,
+    ) -> Sequence[Tree]:
+        """The trees with every row of their samples counted once, if the estimator leaves rows out."""
+        if not estimator.learns_from_own_rows or self.count == "distinct" or self.bootstrap is False:
+            return trees
+        if training is None or samples is None:
+            raise ValueError(
+                f"{estimator!r} leaves rows out of the counts, but these count copies of rows: give with_smoothing the "
+                "training data, with_smoothing(smoothing, X, y), or fit with count='distinct'. For a forest that comes "
+                "from scikit-learn use HGS(alpha='honest') instead."
+            )
+        counted = (_counts_of(tree, training.rows(copies > 0)) for tree, copies in zip(trees, samples, strict=True))
+        return [tree.with_counts(inbag=counts) for tree, counts in zip(trees, counted, strict=True)]
+
+    def _tables(
+        self, estimator: LeafEstimator, trees: Sequence[Tree], rows_once: Sequence[Tree]
+    ) -> list[npt.NDArray[np.float64]]:
         """What the estimator says of each tree's counts, out-of-bag rows weighted in."""
-        weight = float(self.oob_weight)
-        if weight == 0:
-            return [estimator.node_probabilities(tree) for tree in trees]
-        mixed = (tree.with_counts(inbag=tree.inbag_class_counts + weight * tree.oob_class_counts) for tree in trees)
-        return [estimator.node_probabilities(tree) for tree in mixed]
+        weight, tables = float(self.oob_weight), []
+        for tree, once in zip(trees, rows_once, strict=True):
+            settled = estimator.settled(once)
+            mixed = tree.inbag_class_counts + weight * tree.oob_class_counts
+            tables.append(settled.node_probabilities(tree.with_counts(inbag=mixed) if weight > 0 else tree))
+        return tables
 
 
 def _counts_of(tree: Tree, rows: TrainingSet) -> npt.NDArray[np.float64]:

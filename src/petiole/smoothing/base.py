@@ -65,6 +65,18 @@ class LeafEstimator(BaseEstimator):
         """The estimator with its parameters learned from held-out rows."""
         return self
 
+    @property
+    def learns_from_own_rows(self) -> bool:
+        """Whether a parameter is learned from a tree's own rows, each left out in turn."""
+        return False
+
+    def settled(self, tree: Tree) -> LeafEstimator:
+        """The estimator with what it learns from the tree's own rows; its counts must have every row once.
+
+        In a bootstrap sample a row may be there several times, and leaving out one copy would leave the others in.
+        """
+        return self
+
     @abstractmethod
     def node_probabilities(self, tree: Tree) -> Table:
         """Class probabilities of every node, shape (n_nodes, n_classes); each row sums to 1."""

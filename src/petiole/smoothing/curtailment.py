@@ -65,6 +65,13 @@ class Curtailment(LeafEstimator):
         inner = self.smoothing is None or self.smoothing.out_of_bag_serves
         return inner and not (isinstance(self.v, str) and self.v == "cv")
 
+    @property
+    def learns_from_own_rows(self) -> bool:
+        return self.smoothing is not None and self.smoothing.learns_from_own_rows
+
+    def settled(self, tree: Tree) -> LeafEstimator:
+        return self if self.smoothing is None else Curtailment(self.v, self.smoothing.settled(tree))
+
     def learned(self, held_out: Sequence[HeldOut]) -> LeafEstimator:
         inner = None if self.smoothing is None else self.smoothing.learned(held_out)
         if isinstance(self.v, str) and self.v == "cv":

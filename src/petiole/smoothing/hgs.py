@@ -110,6 +110,13 @@ class HGS(LeafEstimator):
     def out_of_bag_serves(self) -> bool:
         return not (isinstance(self.alpha, str) and self.alpha == "cv")
 
+    @property
+    def learns_from_own_rows(self) -> bool:
+        return isinstance(self.alpha, str) and self.alpha in ("gd", "loocv")
+
+    def settled(self, tree: Tree) -> LeafEstimator:
+        return self._with(self.alphas(tree)[~tree.is_leaf]) if self.learns_from_own_rows else self
+
     def learned(self, held_out: Sequence[HeldOut]) -> LeafEstimator:
         if not self.needs_held_out:
             return self
