@@ -17,5 +17,6 @@ sanitize:  ## the C++ core has no memory error and no undefined behaviour
 	cmake --build $(BUILD)-sanitize -j 2
 	$(BUILD)-sanitize/core_tests
 
-bench:     ## how fast, beside the peers (needs `pip install ".[bench]"`)
+bench:     ## how fast, beside the peers (needs `pip install ".[bench]"` and PETIOLE_DATA)
 	python benchmarks/single_tree.py
+	python benchmarks/smoothing_speed.py

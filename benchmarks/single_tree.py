@@ -65,7 +65,13 @@ def _ydf() -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
         )
         return learner.train({"X": X, "y": y})
 
-    return fit, lambda fitted, X: fitted.predict({"X": X})
+    def predict(fitted: Any, X: Any) -> Any:
+        try:
+            return fitted.predict({"X": X})
+        except ValueError:  # the tree has too many nodes for YDF's fast engine
+            return fitted.predict({"X": X}, use_slow_engine=True)
+
+    return fit, predict
 
 
 def _xgboost() -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:

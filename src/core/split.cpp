@@ -103,24 +103,13 @@ class Search {
   template <class Code>
   Candidate numeric_many(const FrameColumn& column, const Code* codes) {
     group_by_code(node_, column, codes, scratch_);
-    const Groups<W>& groups = scratch_.groups;
-    const bool any_missing = groups.last_code() == column.n_codes;
-    scratch_.order.resize(groups.size() - (any_missing ? 1 : 0));
+    Sums known, missing;
+    scratch_.order.resize(participants(column, true, known, missing));
     std::iota(scratch_.order.begin(), scratch_.order.end(), 0u);
-    Sums missing;
-    scratch_.right_counts = node_.class_totals;
-    if (any_missing) {
-      add_group(groups.size() - 1, zeroed_branch_counts());
-      for (std::size_t k = 0; k < scratch_.right_counts.size(); ++k)
-        scratch_.right_counts[k] -= scratch_.branch_counts[k];
-      missing = sums_of(scratch_.branch_counts);
-    }
-    scratch_.branch_counts = scratch_.right_counts;
-    const Sums known = sums_of(scratch_.branch_counts);
     const Cut cut =
         walk_groups(node_, scratch_.order, criterion_, limits(least_side(context_, known.true_weight)), scratch_);
     Candidate candidate = numeric_candidate(column, cut, known, missing);
-    if (candidate.found && !candidate.known_or_missing) candidate.cut = groups.code[cut.position - 1];
+    if (candidate.found && !candidate.known_or_missing) candidate.cut = scratch_.groups.code[cut.position - 1];
     return candidate;
   }
 
@@ -168,12 +157,11 @@ class Search {
     for (std::uint32_t i = groups.start[g]; i < groups.start[g + 1]; ++i) counts[groups.label[i]] += groups.weight[i];
   }
 
-  // True class weights of the groups that take part in a nominal split go to scratch.right_counts; the missing group
-  // takes part only when missing is a value like any other. Returns how many groups take part.
-  std::uint32_t participants(const FrameColumn& column, Sums& known, Sums& missing) {
+  // True class weights of the groups that take part in a split go to scratch.right_counts; the group of the missing rows,
+  // the last one, may be set apart. Returns how many groups take part.
+  std::uint32_t participants(const FrameColumn& column, bool without_missing, Sums& known, Sums& missing) {
     const Groups<W>& groups = scratch_.groups;
-    const bool any_missing = groups.last_code() == column.n_codes;
-    const bool set_apart = any_missing && !separate();
+    const bool set_apart = without_missing && groups.last_code() == column.n_codes;
     scratch_.right_counts = node_.class_totals;
     if (set_apart) {
       add_group(groups.size() - 1, zeroed_branch_counts());
@@ -188,7 +176,7 @@ class Search {
 
   Candidate multiway(const FrameColumn& column) {
     Sums known, missing;
-    const std::uint32_t n_branches = participants(column, known, missing);
+    const std::uint32_t n_branches = participants(column, !separate(), known, missing);
     double mass = 0, log_sum = n_log2_n(missing.weight);
     int n_large = 0;
     for (std::uint32_t g = 0; g < n_branches; ++g) {
@@ -207,7 +195,7 @@ class Search {
 
   Candidate binary(const FrameColumn& column) {
     Sums known, missing;
-    const std::uint32_t n_groups = participants(column, known, missing);
+    const std::uint32_t n_groups = participants(column, !separate(), known, missing);
     Candidate candidate;
     const std::vector<W> counts = scratch_.right_counts;
     for (const std::uint32_t k : ordering_classes()) {

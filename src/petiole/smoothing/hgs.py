@@ -23,7 +23,7 @@ ALPHA_GRID = tuple(2.0**i for i in range(-5, 7))
 # |ln alpha| stays below this while it is optimised.
 LARGEST_LOG_ALPHA = 10.0
 # Small trees converge in fewer steps; on large ones the cost hardly falls after these.
-MAX_ITERATIONS = 35
+MAX_ITERATIONS = 30
 # How strongly levels are drawn to the alpha they share, in bits per squared step of ln alpha.
 LEVEL_PENALTY = 4.0
 
