@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from petiole import BaggedPETClassifier, PETClassifier
+from petiole.smoothing import HDP, HGS
 
 CLASSIFIERS = [
     PETClassifier(),
@@ -10,14 +11,17 @@ CLASSIFIERS = [
     PETClassifier.c45(),
     PETClassifier(criterion="gini", max_features="sqrt", max_bins=16, missing="separate", nominal_splits="binary"),
     PETClassifier(pruning="pruning_set", random_state=0),
+    PETClassifier(smoothing=HGS(alpha="honest")),
+    PETClassifier(smoothing=HDP(n_iter=50, burn_in=10, random_state=0)),
     BaggedPETClassifier(n_estimators=5, random_state=0),
     BaggedPETClassifier.eb_pets(n_estimators=5, random_state=0),
 ]
 
 
 def expected_failures(estimator):
-    """Rows are drawn for the pruning set or for a bootstrap sample, and a draw cannot know that a weight is copies."""
-    if isinstance(estimator, BaggedPETClassifier) or estimator.pruning == "pruning_set":
+    """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
+    draws = isinstance(estimator, BaggedPETClassifier) or estimator.pruning == "pruning_set"
+    if draws or isinstance(estimator.smoothing, HGS):
         reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}

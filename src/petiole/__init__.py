@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from petiole import smoothing
@@ -31,4 +32,6 @@ def __getattr__(name: str) -> Any:
         from petiole import convert
 
         return getattr(convert, name)
+    if name == "plotting":
+        return importlib.import_module("petiole.plotting")
     raise AttributeError(f"module 'petiole' has no attribute {name!r}")

@@ -8,13 +8,17 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from petiole import PETClassifier
-from petiole.smoothing import Laplace, LeafEstimator, Raw
+from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, Raw
 
 ESTIMATORS: dict[str, LeafEstimator] = {
     "raw": Raw(),
     "Laplace": Laplace(),
-    "Laplace, prior 0.5": Laplace(prior=0.5),
-    "Laplace, prior 3": Laplace(prior=3.0),
+    "m-estimate": MEstimate(),
+    "curtailment": Curtailment(),
+    "m-branch": MBranch(),
+    "HDP": HDP(random_state=0),
+    "HGS": HGS(),
+    "HGS, honest": HGS(alpha="honest"),
 }
 
 
@@ -25,7 +29,7 @@ def compare(n_splits: int = 10) -> dict[str, np.ndarray]:
     for train, test in StratifiedKFold(n_splits, shuffle=True, random_state=0).split(X, y):
         model = PETClassifier.c44().fit(X[train], y[train])
         for name, estimator in ESTIMATORS.items():
-            proba[name][test] = model.with_smoothing(estimator).predict_proba(X[test])[:, 1]
+            proba[name][test] = model.with_smoothing(estimator, X[train], y[train]).predict_proba(X[test])[:, 1]
     return proba
 
 
