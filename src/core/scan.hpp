@@ -167,17 +167,21 @@ Ends<W> find_ends(const Pair* counters, std::uint32_t n_codes, ClassPair<W> know
   return ends;
 }
 
-// Walks the codes in order, empties the counters and writes to scratch.boundaries the cuts between codes that do not hold
-// the same single class: no other cut is the best, because impurity is concave (Fayyad & Irani 1992), except where the ends
-// forbid those. Whether a cut is one of them is as random as the labels, so each is written and then kept or overwritten:
-// no branch to mispredict. Returns the number of codes in use.
-template <class Pair, class W>
-std::uint32_t find_boundaries(const NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch) {
+// Boundaries wait in a block of this many, which stays in the first cache, until they are evaluated.
+constexpr std::size_t kBoundaryBlock = 512;
+
+// Walks the codes in order, empties the counters and hands blocks of boundaries to evaluate(begin, end): the cuts between
+// codes that do not hold the same single class. No other cut is the best, because impurity is concave (Fayyad & Irani 1992),
+// except where the ends forbid those. Whether a cut is one of them is as random as the labels, so each is written and then
+// kept or overwritten: no branch to mispredict. Returns the number of codes in use.
+template <class Pair, class W, class F>
+std::uint32_t walk_boundaries(const NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch,
+                              F&& evaluate) {
   Pair* counters = reinterpret_cast<Pair*>(scratch.counters.data());
-  const bool all_codes = walks_all_codes(node.n, column);
-  const std::size_t most = std::size_t{all_codes ? column.n_codes : node.n} + 1;
-  if (scratch.boundaries.size() < most) scratch.boundaries.resize(most);
-  Boundary<W>* boundary = scratch.boundaries.data();
+  scratch.boundaries.resize(kBoundaryBlock);
+  Boundary<W>* const begin = scratch.boundaries.data();
+  Boundary<W>* const end = begin + kBoundaryBlock;
+  Boundary<W>* boundary = begin;
   ClassPair<W> left;
   Pair last{};
   std::uint32_t n_used = 0;
@@ -189,12 +193,16 @@ std::uint32_t find_boundaries(const NodeView<W>& node, const FrameColumn& column
     left.one += here.one();
     n_used += here.used();
     last = Pair::first_used(here, last);
+    if (boundary == end) {
+      evaluate(begin, end);
+      boundary = begin;
+    }
   };
-  if (all_codes)
+  if (walks_all_codes(node.n, column))
     for (std::uint32_t code = 0; code < column.n_codes; ++code) visit(code);
   else
     scratch.present.drain(column.n_codes, visit);
-  scratch.n_boundaries = static_cast<std::size_t>(boundary - scratch.boundaries.data());
+  evaluate(begin, boundary);
   return n_used;
 }
 
@@ -202,38 +210,37 @@ std::uint32_t find_boundaries(const NodeView<W>& node, const FrameColumn& column
 template <class Pair, class W, class C>
 Cut walk_two_classes(const NodeView<W>& node, const FrameColumn& column, ClassPair<W> known, const C& criterion,
                      CutLimits limits, SearchScratch<W>& scratch) {
-  const W least = weight_bound<W>(limits.min_side);
-  const Ends<W> ends =
-      find_ends(reinterpret_cast<const Pair*>(scratch.counters.data()), column.n_codes, known, least);
-  const std::uint32_t n_used = find_boundaries<Pair>(node, column, scratch);
-  Cut cut;
-  if (!ends.any) return cut;
-  cut.tries = n_used + 1 - ends.n_outside;
+  const Ends<W> ends = find_ends(reinterpret_cast<const Pair*>(scratch.counters.data()), column.n_codes, known,
+                                 weight_bound<W>(limits.min_side));
   const auto scale = scale_of(node);
   const auto mass_at = [&](const Boundary<W>& left) {
     return criterion.of_two(scale(0, left.zero), scale(1, left.one)) +
            criterion.of_two(scale(0, known.zero - left.zero), scale(1, known.one - left.one));
   };
   const typename C::Mass slack = criterion.slack(limits.tie_weight);
-  const Boundary<W>* best_at = &ends.first;
-  typename C::Mass best = mass_at(*best_at);
-  const auto consider = [&](const Boundary<W>* at) {
-    const auto mass = mass_at(*at);
+  Boundary<W> best_at = ends.first;
+  typename C::Mass best = mass_at(best_at);
+  const auto consider = [&](const Boundary<W>& at) {
+    const auto mass = mass_at(at);
     if (mass < best - slack) {
       best = mass;
       best_at = at;
     }
   };
-  const Boundary<W>* at = scratch.boundaries.data();
-  const Boundary<W>* end = at + scratch.n_boundaries;
-  while (at != end && at->code <= ends.first.code) ++at;
-  while (at != end && (end - 1)->code >= ends.last.code) --end;
-  for (; at != end; ++at) consider(at);
-  consider(&ends.last);
+  const std::uint32_t n_used = walk_boundaries<Pair>(node, column, scratch, [&](auto* at, auto* end) {
+    if (!ends.any) return;
+    while (at != end && at->code <= ends.first.code) ++at;
+    while (at != end && (end - 1)->code >= ends.last.code) --end;
+    for (; at != end; ++at) consider(*at);
+  });
+  Cut cut;
+  if (!ends.any) return cut;
+  consider(ends.last);
   cut.found = true;
-  cut.position = best_at->code - 1;
+  cut.tries = n_used + 1 - ends.n_outside;
+  cut.position = best_at.code - 1;
   cut.mass = criterion.real(best);
-  cut.left = static_cast<double>(scale(0, best_at->zero)) + static_cast<double>(scale(1, best_at->one));
+  cut.left = static_cast<double>(scale(0, best_at.zero)) + static_cast<double>(scale(1, best_at.one));
   return cut;
 }
 

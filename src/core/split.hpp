@@ -85,7 +85,6 @@ struct SearchScratch {
   CodeSet present;
   std::vector<std::uint64_t> counters;
   std::vector<Boundary<W>> boundaries;
-  std::size_t n_boundaries = 0;
   std::vector<W> cells;
   Groups<W> groups;
   std::vector<W> left_counts, right_counts, branch_counts;
