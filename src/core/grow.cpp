@@ -214,7 +214,7 @@ class Grower {
 
   void split(Task<W>& task, const Candidate& candidate) {
     const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
-    Routing routing = column.nominal ? route_nominal(task.window, column, candidate) : route_numeric(column, candidate);
+    Routing routing = column.nominal ? route_nominal(column, candidate) : route_numeric(column, candidate);
     routing.rule.feature = column.feature;
     std::vector<Window<W>> children;
     if (routing.branch_of_code.empty()) {
@@ -267,7 +267,7 @@ class Grower {
     return present;
   }
 
-  Routing route_nominal(const Window<W>&, const FrameColumn& column, const Candidate& candidate) {
+  Routing route_nominal(const FrameColumn& column, const Candidate& candidate) {
     const auto present = codes_present(column);
     Routing routing;
     auto& branch = routing.branch_of_code;
