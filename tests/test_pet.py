@@ -302,6 +302,12 @@ def test_a_failed_fit_leaves_the_model_as_it_was(iris):
     with pytest.raises(ValueError):
         model.fit(X[:, :1], y)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert model.n_features_in_ == 4
+    named = PETClassifier().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    with pytest.raises(ValueError):
+        named.fit(pd.DataFrame(np.full((10, 2), np.inf), columns=["p", "q"]), np.arange(10) % 2)
+    assert named.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(named.predict_proba(pd.DataFrame(X, columns=list("abcd"))), expected)
 
 
 def test_control_c_stops_a_fit_within_a_second():
@@ -312,7 +318,7 @@ def test_control_c_stops_a_fit_within_a_second():
         from petiole import PETClassifier
         random = np.random.default_rng(0)
         X, y = random.normal(size=(2_000_000, 12)).astype(np.float32), random.integers(2, size=2_000_000)
-        model = PETClassifier().fit(X[:100], y[:100])
+        model = PETClassifier().fit(X[:100, :5], y[:100])
         before = model.tree_
         print("ready", flush=True)
         try:
@@ -328,7 +334,7 @@ def test_control_c_stops_a_fit_within_a_second():
     process.send_signal(signal.SIGINT)
     sent = time.perf_counter()
     answer = process.stdout.readline().strip()
-    assert answer == "stopped True 12"
+    assert answer == "stopped True 5"
     # one second is the promise; two leave room for a machine that runs other tests beside this one
     assert time.perf_counter() - sent < 2.0
     process.wait(timeout=60)

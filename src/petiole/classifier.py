@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -38,9 +39,12 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _encode_training(self, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, TrainingSet]:
-        """Check and encode the training data; rows of weight zero are absent from here on."""
+        """Check and encode the training data; rows of weight zero are absent from here on.
+
+        Leaves the classifier as it was; ``_remember_columns`` does the rest when nothing can fail any more.
+        """
         classes, labels = encode_labels(y)
-        validate_data(self, X, skip_check_array=True)
+        validate_data(copy.copy(self), X, skip_check_array=True)
         n_rows = _num_samples(X)
         check_same_length(n_rows, len(labels))
         weights = check_weights(sample_weight, n_rows)
@@ -58,6 +62,10 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {matrix.shape[0]} rows: at most {2**31 - 1} are supported; fit on a sample")
         self._warn_of_small_weights(weights)
         return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes)
+
+    def _remember_columns(self, X: Any) -> None:
+        """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""
+        validate_data(self, X, skip_check_array=True)
 
     def _warn_of_small_weights(self, weights: npt.NDArray[np.float64] | None) -> None:
         if weights is None:

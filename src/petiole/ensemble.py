@@ -160,6 +160,7 @@ threshold, split_class_weight
         estimator = self._learn(estimator, trees, training, seed)
         tables = self._tables(estimator, trees, self._rows_once(estimator, trees, training, samples))
         # Nothing of the estimator changes before this point.
+        self._remember_columns(X)
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.trees_ = trees
@@ -183,7 +184,7 @@ threshold, split_class_weight
         training, samples = None, None
         if X is not None and (estimator.needs_held_out or estimator.learns_from_own_rows):
             self._check_parameters()
-            training = copy.copy(self)._encode_training(X, y, sample_weight)[1]
+            training = self._encode_training(X, y, sample_weight)[1]
             if hasattr(self, "seed_"):
                 samples = [self._draw(training, self.seed_, index) for index in range(len(self.trees_))]
         estimator = self._learn(estimator, self.trees_, training, getattr(self, "seed_", 0))

@@ -176,6 +176,7 @@ class PETClassifier(TreeBasedClassifier):
         estimator = self._learn(estimator, encoder, training)
         probabilities = estimator.node_probabilities(tree)
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
+        self._remember_columns(X)
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.tree_ = tree
@@ -197,7 +198,7 @@ class PETClassifier(TreeBasedClassifier):
         check_is_fitted(self)
         if estimator.needs_held_out and X is not None:
             self._check_parameters(None)
-            encoder, training = copy.copy(self)._encode_training(X, y, sample_weight)
+            encoder, training = self._encode_training(X, y, sample_weight)
             estimator = self._learn(estimator, encoder, training)
         other = copy.copy(self)
         other.smoothing = smoothing

@@ -55,11 +55,11 @@ class HGS(LeafEstimator):
     ----------
     alpha : "ones", "gd", "loocv", "cv", "honest", a number, an array, or PerLevel, default="ones"
         "ones" is α = 1 everywhere. "gd" is the paper's Algorithm 1 to the letter; with its settings it stops after one
-        step on most trees, so it equals "ones" up to 0.001. "loocv" really minimises the paper's leave-one-out cost,
-        and usually predicts worse: the structure has already seen the left-out labels. "cv" takes one shared α from a
-        grid by cross-validation with trees regrown. "honest" learns one α per depth, drawn towards a shared one, on
-        rows the tree has not seen: cross-fitted folds for a single tree, the out-of-bag rows in an ensemble. A number
-        is shared by all nodes; an array has one per internal node, in the order of node ids.
+        step on nearly every tree (103 of 106 data sets), which leaves α within 0.001 of 1. "loocv" really minimises the
+        paper's leave-one-out cost, and usually predicts worse: the structure has already seen the left-out labels. "cv"
+        takes one shared α from a grid by cross-validation with trees regrown. "honest" learns one α per depth, drawn
+        towards a shared one, on rows the tree has not seen: cross-fitted folds for a single tree, the out-of-bag rows
+        in an ensemble. A number is shared by all nodes; an array has one per internal node, in the order of node ids.
     loss : {"log", "squared"}, default="log"
         What "gd", "loocv", "cv" and "honest" minimise.
     learning_rate, tol : float, default=0.01 and 1e-4
