@@ -2,7 +2,8 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from petiole import BaggedPETClassifier, PETClassifier
+from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
+from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
 
 CLASSIFIERS = [
@@ -14,13 +15,18 @@ CLASSIFIERS = [
     PETClassifier(smoothing=HGS(alpha="honest")),
     PETClassifier(smoothing=HDP(n_iter=50, burn_in=10, random_state=0)),
     BaggedPETClassifier(n_estimators=5, random_state=0),
-    BaggedPETClassifier.eb_pets(n_estimators=5, random_state=0),
+    BaggedPETClassifier.eb_pets(n_estimators=5, oob_score=True, random_state=0),
+    BaggedPETClassifier(n_estimators=5, voting=True, pruning="error_based", random_state=0),
+    MOBESPClassifier(n_estimators=9, random_state=0),
+    MOBESPClassifier(n_estimators=9, oob_weight="auto", rows="shared", voters="as_out_of_bag", random_state=0),
+    ProbabilityForestClassifier(n_estimators=12, random_state=0),
+    ProbabilityForestClassifier(n_estimators=9, max_features="sqrt", components=("raw", "eb"), random_state=0),
 ]
 
 
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
-    draws = isinstance(estimator, BaggedPETClassifier) or estimator.pruning == "pruning_set"
+    draws = isinstance(estimator, ForestClassifier) or estimator.pruning == "pruning_set"
     if draws or isinstance(estimator.smoothing, HGS):
         reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
         return {"check_sample_weight_equivalence_on_dense_data": reason}

@@ -79,7 +79,7 @@ def test_golden_tree():
     np.testing.assert_array_equal(tree.missing_branch, np.full(5, -1))
     assert tree.parent.dtype == tree.node_depth.dtype == np.int32
     for name, array in tree.arrays.items():
-        is_float = name in ("threshold", "inbag_class_counts")
+        is_float = name in ("threshold", "inbag_class_counts", "spread_weights")
         assert array.dtype == (np.float64 if is_float else np.int32), name
 
 
@@ -214,19 +214,20 @@ def test_with_counts_refuses(counts, message):
         golden().with_counts(**counts)
 
 
-def test_router_is_made_once_and_shared_only_while_the_weights_stay(monkeypatch):
+def test_router_is_made_once_and_shared_whatever_the_counts(monkeypatch):
     fake = types.ModuleType("petiole._core")
-    fake.Router = lambda *arrays: arrays
+    fake.Router = lambda arrays: arrays
     monkeypatch.setitem(sys.modules, "petiole._core", fake)
     monkeypatch.setattr("petiole._core", fake, raising=False)
     tree = nominal()
-    arrays, weight = tree.router
+    arrays = tree.router
     assert all(array is getattr(tree, name) for name, array in arrays.items())
-    assert set(arrays) == set(NOMINAL) - {"n_features"}
-    np.testing.assert_array_equal(weight, [18, 5, 10, 4, 6, 3, 0])
+    assert set(arrays) == (set(NOMINAL) | {"spread_weights"}) - {"n_features"}
+    np.testing.assert_array_equal(arrays["spread_weights"], [18, 5, 10, 4, 6, 3, 0])
     assert tree.router is tree.router
     assert tree.with_counts(oob=np.ones((7, 2))).router is tree.router
-    assert tree.with_counts(inbag=np.ones((7, 2))).router is not tree.router
+    # How missing values are spread is structure.
+    assert tree.with_counts(inbag=np.ones((7, 2))).router is tree.router
     assert "router" not in vars(pickle.loads(pickle.dumps(tree)))
 
 

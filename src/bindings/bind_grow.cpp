@@ -35,10 +35,9 @@ Tree from_arrays(const nb::dict& arrays) {
   tree.category_start = ints("category_start");
   tree.category_branch = ints("category_branch");
   tree.counts.assign(counts.data(), counts.data() + counts.size());
+  if (arrays.contains("spread_weights")) tree.spread_weights = as_vector(nb::cast<Vector<double>>(arrays["spread_weights"]));
   return tree;
 }
-
-namespace {
 
 Dataset as_dataset(const FloatMatrix& matrix, const Vector<std::int32_t>& labels,
                    const std::optional<Vector<double>>& weights, int n_classes) {
@@ -50,27 +49,7 @@ Dataset as_dataset(const FloatMatrix& matrix, const Vector<std::int32_t>& labels
   return dataset;
 }
 
-nb::list grow_forest_of(const FloatMatrix& matrix, const Vector<std::int32_t>& labels,
-                        std::optional<Vector<double>> weights, const Vector<std::int32_t>& n_categories,
-                        const std::vector<Vector<std::uint32_t>>& multiplicities, const CodingOptions& coding,
-                        const GrowOptions& options, int n_classes, int n_threads) {
-  Dataset dataset = as_dataset(matrix, labels, weights, n_classes);
-  const auto categories = as_vector(n_categories);
-  std::vector<Multiplicity> samples;
-  for (const auto& array : multiplicities) {
-    if (array.shape(0) != 0 && array.shape(0) != labels.shape(0))
-      throw nb::value_error("a multiplicity must have one entry per row, or none");
-    samples.emplace_back(array.data(), array.shape(0));
-  }
-  std::vector<Tree> trees = run_interruptible([&](Interrupt& interrupt) {
-    ThreadPool pool(n_threads);
-    code_columns(dataset, categories, coding, pool, interrupt);
-    return grow_forest(dataset, samples, options, pool, interrupt);
-  });
-  nb::list result;
-  for (Tree& tree : trees) result.append(to_arrays(std::move(tree)));
-  return result;
-}
+namespace {
 
 nb::dict grow_tree(const FloatMatrix& matrix, const Vector<std::int32_t>& labels,
                    std::optional<Vector<double>> weights, const Vector<std::int32_t>& n_categories,
@@ -80,7 +59,7 @@ nb::dict grow_tree(const FloatMatrix& matrix, const Vector<std::int32_t>& labels
   Tree tree = run_interruptible([&](Interrupt& interrupt) {
     ThreadPool pool(n_threads);
     code_columns(dataset, categories, coding, pool, interrupt);
-    return grow(dataset, {}, options, pool, interrupt);
+    return TreeGrower(dataset, options, pool).grow({}, options.seed, interrupt);
   });
   return to_arrays(std::move(tree));
 }
@@ -115,9 +94,6 @@ void bind_grow(nb::module_& m) {
       .def_rw("thresholds_from_data", &GrowOptions::thresholds_from_data)
       .def_rw("random_ties", &GrowOptions::random_ties)
       .def_rw("seed", &GrowOptions::seed);
-  m.def("grow_forest", &grow_forest_of, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "multiplicities"_a,
-        "coding"_a, "options"_a, "n_classes"_a, "n_threads"_a,
-        "Codes the columns once and grows a tree for each sample; an empty multiplicity takes every row once.");
   m.def("grow_tree", &grow_tree, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "coding"_a, "options"_a,
         "n_classes"_a, "n_threads"_a, "Codes the columns, grows one tree and returns its arrays by name.");
 }

@@ -15,14 +15,12 @@ void check_width(const Router& router, const Matrix& matrix) {
     throw nb::value_error("the matrix has fewer columns than the tree tests");
 }
 
-Router make_router(const nb::dict& arrays, const Vector<double>& node_weights) {
-  return Router(from_arrays(arrays), as_vector(node_weights));
-}
+Router make_router(const nb::dict& arrays) { return Router(from_arrays(arrays)); }
 
 nb::object apply(const Router& router, const FloatMatrix& array, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
-  std::vector<std::int64_t> leaves(static_cast<std::size_t>(matrix.n_rows));
+  std::vector<std::int32_t> leaves(static_cast<std::size_t>(matrix.n_rows));
   {
     nb::gil_scoped_release release;
     ThreadPool pool(n_threads);
@@ -77,7 +75,7 @@ nb::object count(const Router& router, const FloatMatrix& array, const Vector<st
 
 void bind_route(nb::module_& m) {
   nb::class_<Router>(m, "Router", "A tree laid out for walking.")
-      .def(nb::new_(&make_router), "arrays"_a, "node_weights"_a)
+      .def(nb::new_(&make_router), "arrays"_a)
       .def("apply", &apply, "matrix"_a, "n_threads"_a = 1, "The leaf of each row.")
       .def("average", &average, "matrix"_a, "table"_a, "n_threads"_a = 1,
            "For each row the mean of the table's rows over the leaves it reaches.")

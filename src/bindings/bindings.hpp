@@ -1,8 +1,10 @@
 // What the binding files share.
 #pragma once
 
+#include <optional>
 #include <thread>
 
+#include "dataset.hpp"
 #include "interrupt.hpp"
 #include "ndarray.hpp"
 #include "parallel.hpp"
@@ -13,11 +15,16 @@ namespace petiole::bindings {
 void bind_grow(nb::module_& m);
 void bind_prune(nb::module_& m);
 void bind_route(nb::module_& m);
+void bind_forest(nb::module_& m);
 void bind_estimate(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
 nb::dict to_arrays(Tree&& tree);
 Tree from_arrays(const nb::dict& arrays);
+
+// Training data, not yet coded.
+Dataset as_dataset(const FloatMatrix& matrix, const Vector<std::int32_t>& labels,
+                   const std::optional<Vector<double>>& weights, int n_classes);
 
 // Runs work(interrupt) without the interpreter lock; a Ctrl-C ends it and becomes KeyboardInterrupt.
 template <class F>

@@ -41,4 +41,9 @@ nb::object to_numpy(std::vector<T>&& values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
 }
 
+// The same as a matrix.
+inline nb::object to_table(std::vector<double>&& values, std::size_t n_rows, std::size_t n_columns) {
+  return to_numpy(std::move(values)).attr("reshape")(n_rows, n_columns);
+}
+
 }  // namespace petiole::bindings

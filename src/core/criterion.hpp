@@ -30,6 +30,7 @@ class LogTable {
   }
 
   const std::int64_t* data() const { return values_.data(); }
+  std::uint32_t largest() const { return static_cast<std::uint32_t>(values_.size() - 1); }
   double unit() const { return unit_; }
 
  private:

@@ -1,7 +1,6 @@
 #include "grow.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <numeric>
 
@@ -39,23 +38,34 @@ struct Task {
 template <class W>
 class Grower {
  public:
-  Grower(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options, ThreadPool& pool,
-         Interrupt& interrupt)
-      : dataset_(dataset), multiplicity_(multiplicity), options_(options), pool_(pool), interrupt_(interrupt),
-        scratch_(static_cast<std::size_t>(pool.n_threads())) {}
+  Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
+      : dataset_(dataset), options_(options), pool_(pool), scratch_(static_cast<std::size_t>(pool.n_threads())) {}
 
-  Tree grow() {
-    add_root();
+  // Leaves of rows that are not in the sample keep -1.
+  Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt, std::vector<NodeId>* leaf_of_row) {
+    multiplicity_ = multiplicity;
+    interrupt_ = &interrupt;
+    leaf_of_row_ = leaf_of_row;
+    if (leaf_of_row_ != nullptr) leaf_of_row_->assign(dataset_.n_rows(), -1);
+    nodes_.clear();
+    counts_.clear();
+    pending_.clear();
+    add_root(seed);
     while (!pending_.empty()) {
       Task<W> task = std::move(pending_.back());
       pending_.pop_back();
       split_if_useful(std::move(task));
     }
-    return lay_out(nodes_, counts_, dataset_.n_classes);
+    std::vector<NodeId> new_id;
+    Tree tree = lay_out(nodes_, counts_, dataset_.n_classes, &new_id);
+    if (leaf_of_row_ != nullptr)
+      for (NodeId& leaf : *leaf_of_row_)
+        if (leaf >= 0) leaf = new_id[static_cast<std::size_t>(leaf)];
+    return tree;
   }
 
  private:
-  void add_root() {
+  void add_root(std::uint64_t seed) {
     const std::uint32_t most = multiplicity_.empty() ? 1 : *std::max_element(multiplicity_.begin(), multiplicity_.end());
     Window<W> window{frame_of(dataset_, most), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, 0};
     for (RowId row = 0; row < dataset_.n_rows(); ++row) {
@@ -66,7 +76,7 @@ class Grower {
     }
     prepare_context();
     add_nodes(1);
-    start(Task<W>{0, 0, mix(options_.seed), std::move(window)});
+    start(Task<W>{0, 0, mix(seed), std::move(window)});
   }
 
   // Of a row in this tree's sample.
@@ -77,10 +87,13 @@ class Grower {
   void prepare_context() {
     context_.options = &options_;
     context_.n_classes = dataset_.n_classes;
+    context_.dataset_weight = 0;
+    context_.many_valued.clear();
     for (RowId row = 0; row < dataset_.n_rows(); ++row) context_.dataset_weight += weight(row);
     if constexpr (!std::is_same_v<W, double>) {
-      if (options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio)
-        log_table_ = std::make_unique<LogTable>(static_cast<std::uint32_t>(context_.dataset_weight));
+      const bool logarithms = options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio;
+      const auto largest = static_cast<std::uint32_t>(context_.dataset_weight);
+      if (logarithms && (!log_table_ || log_table_->largest() != largest)) log_table_ = std::make_unique<LogTable>(largest);
       context_.log_table = log_table_.get();
     }
     for (const Column& column : dataset_.columns)
@@ -110,18 +123,30 @@ class Grower {
       heaviest = std::max(heaviest, counts[k]);
     }
     const bool pure = weight - heaviest <= 1e-9 * weight;
-    if (pure || task.depth >= options_.max_depth || weight < 2 * options_.min_samples_leaf - kWeightSlack) return;
-    pending_.push_back(std::move(task));
+    if (pure || task.depth >= options_.max_depth || weight < 2 * options_.min_samples_leaf - kWeightSlack)
+      record_leaf(task);
+    else
+      pending_.push_back(std::move(task));
+  }
+
+  void record_leaf(const Task<W>& task) {
+    if (leaf_of_row_ == nullptr) return;
+    const Window<W>& window = task.window;
+    for (std::uint32_t i = 0; i < window.size(); ++i)
+      (*leaf_of_row_)[window.frame->dataset_row(window.rows()[i])] = task.node;
   }
 
   void split_if_useful(Task<W> task) {
     Window<W>& window = task.window;
     if (compacting_pays(window)) compact(window, compact_scratch_);
     view_node(task);
-    interrupt_.check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
+    interrupt_->check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
     find_candidates(task.key);
     const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
-    if (chosen >= 0) split(task, candidates_[static_cast<std::size_t>(chosen)]);
+    if (chosen >= 0)
+      split(task, candidates_[static_cast<std::size_t>(chosen)]);
+    else
+      record_leaf(task);
   }
 
   static bool compacting_pays(const Window<W>& window) {
@@ -397,10 +422,11 @@ class Grower {
   }
 
   const Dataset& dataset_;
-  Multiplicity multiplicity_;
   const GrowOptions& options_;
   ThreadPool& pool_;
-  Interrupt& interrupt_;
+  Multiplicity multiplicity_;
+  Interrupt* interrupt_ = nullptr;
+  std::vector<NodeId>* leaf_of_row_ = nullptr;
   SearchContext context_;
   std::unique_ptr<LogTable> log_table_;
 
@@ -439,29 +465,23 @@ bool weights_stay_whole(const Dataset& dataset, Multiplicity multiplicity, const
 
 }  // namespace
 
-Tree grow(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options, ThreadPool& pool,
-          Interrupt& interrupt) {
-  if (weights_stay_whole(dataset, multiplicity, options))
-    return Grower<std::uint32_t>(dataset, multiplicity, options, pool, interrupt).grow();
-  return Grower<double>(dataset, multiplicity, options, pool, interrupt).grow();
-}
+struct TreeGrower::Growers {
+  Growers(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
+      : counts(dataset, options, pool), weights(dataset, options, pool) {}
+  Grower<std::uint32_t> counts;
+  Grower<double> weights;
+};
 
-std::vector<Tree> grow_forest(const Dataset& dataset, const std::vector<Multiplicity>& samples,
-                              const GrowOptions& options, ThreadPool& pool, Interrupt& interrupt) {
-  std::vector<Tree> trees(samples.size());
-  std::atomic<bool> stopped{false};
-  pool.run(static_cast<int>(samples.size()), [&](int thread, int item) {
-    // Only the calling thread may ask whether to stop; the others look at what it found.
-    Interrupt of_thread([&] {
-      if (thread == 0 && interrupt.requested()) stopped = true;
-      return stopped.load();
-    });
-    GrowOptions of_tree = options;
-    of_tree.seed = derive_key(options.seed, static_cast<std::uint64_t>(item));
-    ThreadPool alone(1);
-    trees[static_cast<std::size_t>(item)] = grow(dataset, samples[static_cast<std::size_t>(item)], of_tree, alone, of_thread);
-  });
-  return trees;
+TreeGrower::TreeGrower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
+    : dataset_(dataset), options_(options), growers_(std::make_unique<Growers>(dataset, options, pool)) {}
+
+TreeGrower::~TreeGrower() = default;
+
+Tree TreeGrower::grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt,
+                      std::vector<NodeId>* leaf_of_row) {
+  if (weights_stay_whole(dataset_, multiplicity, options_))
+    return growers_->counts.grow(multiplicity, seed, interrupt, leaf_of_row);
+  return growers_->weights.grow(multiplicity, seed, interrupt, leaf_of_row);
 }
 
 }  // namespace petiole

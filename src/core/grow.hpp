@@ -14,11 +14,22 @@ namespace petiole {
 // How often each row is in the tree's sample, 0 for not at all; empty: every row once.
 using Multiplicity = std::span<const std::uint32_t>;
 
-Tree grow(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options, ThreadPool& pool,
-          Interrupt& interrupt);
+// Grows trees on one dataset, one after the other; its buffers live on from tree to tree.
+class TreeGrower {
+ public:
+  TreeGrower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool);
+  ~TreeGrower();
 
-// One tree per sample, each with a seed derived from (seed, index of the tree); trees are grown in parallel.
-std::vector<Tree> grow_forest(const Dataset& dataset, const std::vector<Multiplicity>& samples,
-                              const GrowOptions& options, ThreadPool& pool, Interrupt& interrupt);
+  // leaf_of_row, if given, gets the leaf of every row in the sample and -1 for the others; it means nothing where rows
+  // were divided because of missing values.
+  Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt,
+            std::vector<NodeId>* leaf_of_row = nullptr);
+
+ private:
+  struct Growers;
+  const Dataset& dataset_;
+  const GrowOptions& options_;
+  std::unique_ptr<Growers> growers_;
+};
 
 }  // namespace petiole

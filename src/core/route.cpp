@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace petiole {
 namespace {
 
-constexpr int kBlock = 16;            // rows walked side by side, to hide the latency of memory
 constexpr int kRowsPerItem = 4096;    // rows one thread takes at a time
 constexpr std::int32_t kMissing = -1;
 
@@ -20,7 +20,16 @@ bool any_nan(const T* row, std::int64_t n, std::int64_t stride) {
 
 }  // namespace
 
-Router::Router(const Tree& tree, const std::vector<double>& node_weights) : category_branch_(tree.category_branch) {
+Router::Router(const Tree& tree) : category_branch_(tree.category_branch) {
+  const auto n_classes = static_cast<std::size_t>(tree.n_classes);
+  const auto weight_of = [&](NodeId node) {
+    const auto at = static_cast<std::size_t>(node);
+    if (!tree.spread_weights.empty()) return tree.spread_weights[at];
+    const double* counts = tree.counts.data() + at * n_classes;
+    return std::accumulate(counts, counts + n_classes, 0.0);
+  };
+  leaf_index_.reserve(tree.n_nodes());
+  for (const std::int32_t feature : tree.feature) leaf_index_.push_back(feature < 0 ? n_leaves_++ : -1);
   original_.push_back(0);
   std::vector<std::int32_t> pending{0};
   steps_.resize(tree.n_nodes());
@@ -45,11 +54,11 @@ Router::Router(const Tree& tree, const std::vector<double>& node_weights) : cate
     for (std::int32_t c = 0; c < n_children; ++c) {
       const NodeId child = tree.child_nodes[static_cast<std::size_t>(begin + c)];
       original_.push_back(child);
-      total += node_weights[static_cast<std::size_t>(child)];
+      total += weight_of(child);
     }
     for (std::int32_t c = 0; c < n_children; ++c) {
       const auto child = static_cast<std::size_t>(first + c);
-      share_[child] = total > 0 ? node_weights[static_cast<std::size_t>(original_[child])] / total : 1.0 / n_children;
+      share_[child] = total > 0 ? weight_of(original_[child]) / total : 1.0 / n_children;
     }
     for (std::int32_t c = n_children; c-- > 0;) pending.push_back(first + c);
   }
@@ -84,16 +93,11 @@ std::int32_t Router::walk_one(const T* row, std::int64_t column_stride) const {
   return node;
 }
 
-// Walks up to kBlock complete rows through thresholds only.
+// Walks kBlock complete rows through thresholds only.
 template <class T>
-void Router::walk_block(const T* rows, const Matrix& queries, int n, std::int32_t* nodes) const {
-  std::array<const T*, kBlock> row;
-  for (int i = 0; i < kBlock; ++i) {
-    row[static_cast<std::size_t>(i)] = rows + std::min(i, n - 1) * queries.row_stride;
-    nodes[i] = 0;
-  }
+void Router::walk_block(const std::array<const T*, kBlock>& row, std::int64_t stride, std::int32_t* nodes) const {
+  std::fill_n(nodes, kBlock, 0);
   const Step* steps = steps_.data();
-  const std::int64_t stride = queries.column_stride;
   for (std::int32_t changed = 1; changed != 0;) {
     changed = 0;
     for (int i = 0; i < kBlock; ++i) {
@@ -147,14 +151,18 @@ void over_rows(std::int64_t n_rows, ThreadPool& pool, F&& body) {
 
 }  // namespace
 
-void Router::apply(const Matrix& queries, ThreadPool& pool, std::int64_t* leaves) const {
+void Router::apply(const Matrix& queries, ThreadPool& pool, std::int32_t* leaves) const {
+  over_rows(queries.n_rows, pool,
+            [&](std::int64_t begin, std::int64_t end) { apply(queries, begin, end, leaves, 1); });
+}
+
+void Router::apply(const Matrix& queries, std::int64_t begin, std::int64_t end, std::int32_t* leaves,
+                   std::size_t stride) const {
   queries.visit([&](const auto* data) {
-    over_rows(queries.n_rows, pool, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int32_t node = walk_one(data + i * queries.row_stride, queries.column_stride);
-        leaves[i] = original_[static_cast<std::size_t>(node)];
-      }
-    });
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int32_t node = walk_one(data + i * queries.row_stride, queries.column_stride);
+      leaves[static_cast<std::size_t>(i) * stride] = original_[static_cast<std::size_t>(node)];
+    }
   });
 }
 
@@ -166,10 +174,14 @@ void Router::average(const Matrix& queries, const double* table, std::int64_t n_
   queries.visit([&](const auto* data) {
     over_rows(queries.n_rows, pool, [&](std::int64_t begin, std::int64_t end) {
       std::array<std::int32_t, kBlock> nodes;
+      std::array<decltype(data), kBlock> lanes;
       for (std::int64_t i = begin; i < end; i += kBlock) {
         const int n = static_cast<int>(std::min<std::int64_t>(kBlock, end - i));
         const auto* rows = data + i * queries.row_stride;
-        if (only_thresholds_) walk_block(rows, queries, n, nodes.data());
+        if (only_thresholds_) {
+          for (int r = 0; r < kBlock; ++r) lanes[static_cast<std::size_t>(r)] = rows + std::min(r, n - 1) * queries.row_stride;
+          walk_block(lanes, queries.column_stride, nodes.data());
+        }
         for (int r = 0; r < n; ++r) {
           const auto* row = rows + r * queries.row_stride;
           double* to = out + (i + r) * n_columns;
@@ -186,6 +198,36 @@ void Router::average(const Matrix& queries, const double* table, std::int64_t n_
     });
   });
 }
+
+void Router::reach(const Matrix& queries, const RowId* rows, std::size_t n, TreeReach& reach) const {
+  queries.visit([&](const auto* data) {
+    std::array<decltype(data), kBlock> lanes;
+    std::array<std::int32_t, kBlock> nodes;
+    for (std::size_t begin = 0; begin < n; begin += kBlock) {
+      const std::size_t in_block = std::min<std::size_t>(kBlock, n - begin);
+      for (std::size_t r = 0; r < kBlock; ++r)
+        lanes[r] = data + static_cast<std::int64_t>(rows[begin + std::min(r, in_block - 1)]) * queries.row_stride;
+      if (only_thresholds_) walk_block(lanes, queries.column_stride, nodes.data());
+      for (std::size_t r = 0; r < in_block; ++r) {
+        const RowId row = rows[begin + r];
+        if (only_thresholds_ && !any_nan(lanes[r], queries.n_columns, queries.column_stride)) {
+          reach.leaves()[row] = leaf_index(nodes[r]);
+          continue;
+        }
+        reach_spread(lanes[r], queries.column_stride, row, reach);
+      }
+    }
+  });
+}
+
+template <class T>
+void Router::reach_spread(const T* row, std::int64_t column_stride, std::size_t at, TreeReach& reach) const {
+  spread(row, column_stride, false, [&](std::int32_t node, double weight) { reach.add_part(leaf_index(node), weight); });
+  reach.end_row(at);
+}
+
+template void Router::reach_spread(const float*, std::int64_t, std::size_t, TreeReach&) const;
+template void Router::reach_spread(const double*, std::int64_t, std::size_t, TreeReach&) const;
 
 NodeWeights Router::traverse(const Matrix& queries, bool whole_path) const {
   NodeWeights result;

@@ -1,7 +1,10 @@
 // Routing: which nodes a query reaches, and with what weight. Apart from what the nodes say.
 #pragma once
 
+#include <array>
+
 #include "parallel.hpp"
+#include "reach.hpp"
 #include "tree.hpp"
 #include "types.hpp"
 
@@ -14,14 +17,17 @@ struct NodeWeights {
   std::vector<double> weight;
 };
 
+constexpr int kBlock = 16;  // rows walked side by side, to hide the latency of memory
+
 // A tree laid out for walking: sixteen bytes a node, children adjacent.
 class Router {
  public:
-  // node_weights: the in-bag weight of every node; missing values are spread in proportion to it.
-  Router(const Tree& tree, const std::vector<double>& node_weights);
+  explicit Router(const Tree& tree);
 
   // The leaf of each row; where a missing value would be spread, the heaviest branch is followed.
-  void apply(const Matrix& queries, ThreadPool& pool, std::int64_t* leaves) const;
+  void apply(const Matrix& queries, ThreadPool& pool, std::int32_t* leaves) const;
+  // The same for rows begin..end-1, with that of row i at leaves[i * stride].
+  void apply(const Matrix& queries, std::int64_t begin, std::int64_t end, std::int32_t* leaves, std::size_t stride) const;
 
   // out[i] = sum over leaves of weight * table[leaf]; table has n_columns numbers for each node of the tree.
   void average(const Matrix& queries, const double* table, std::int64_t n_columns, ThreadPool& pool, double* out) const;
@@ -33,15 +39,29 @@ class Router {
   void count(const Matrix& queries, const ClassId* labels, const double* weights, std::int64_t n_classes,
              double* counts) const;
 
+  // The leaves of the given rows go to where those rows are in `reach`, which has room for all.
+  void reach(const Matrix& queries, const RowId* rows, std::size_t n, TreeReach& reach) const;
+
+  // The leaves of one row go to position `at` of `reach`.
+  template <class T>
+  void reach_spread(const T* row, std::int64_t column_stride, std::size_t at, TreeReach& reach) const;
+
   std::size_t n_nodes() const { return original_.size(); }
+  LeafId n_leaves() const { return n_leaves_; }
+  LeafId leaf_index_of_original(NodeId node) const { return leaf_index_[static_cast<std::size_t>(node)]; }
   int n_features_needed() const { return n_features_needed_; }
 
- private:
   struct Step {  // a leaf steps to itself
     double threshold;
     std::int32_t feature;
     std::int32_t first_child;
   };
+  const std::vector<Step>& steps() const { return steps_; }
+  LeafId leaf_index(std::int32_t step) const { return leaf_index_[static_cast<std::size_t>(original_[static_cast<std::size_t>(step)])]; }
+  // Whether rows without missing values can be walked by steps alone: first_child + (value > threshold).
+  bool only_thresholds() const { return only_thresholds_; }
+
+ private:
   struct Detail {
     std::int32_t n_children;  // 0: leaf
     std::int32_t missing_branch;
@@ -53,7 +73,7 @@ class Router {
   template <class T>
   std::int32_t walk_one(const T* row, std::int64_t column_stride) const;
   template <class T>
-  void walk_block(const T* rows, const Matrix& queries, int n, std::int32_t* nodes) const;
+  void walk_block(const std::array<const T*, kBlock>& row, std::int64_t stride, std::int32_t* nodes) const;
   // Calls visit(node, weight) for the nodes that the row reaches: leaves, or with whole_path all.
   template <class T, class F>
   void spread(const T* row, std::int64_t column_stride, bool whole_path, F&& visit) const;
@@ -62,8 +82,10 @@ class Router {
   std::vector<Step> steps_;
   std::vector<Detail> details_;
   std::vector<NodeId> original_;     // id in the tree
+  std::vector<LeafId> leaf_index_;   // by id in the tree; -1: inner node
   std::vector<double> share_;        // of the parent's missing values
   std::vector<std::int32_t> category_branch_;
+  LeafId n_leaves_ = 0;
   bool only_thresholds_ = true;
   int n_features_needed_ = 0;
 };

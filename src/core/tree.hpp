@@ -15,6 +15,7 @@ struct Tree {
   std::vector<std::int32_t> category_start{0};  // a nominal split's table: category_branch[category_start[i] + code]
   std::vector<std::int32_t> category_branch;    // -1: this category is treated as missing
   std::vector<double> counts;                   // n_nodes x n_classes, sums of weights
+  std::vector<double> spread_weights;  // per node: in what proportion children share missing values; empty: as counts do
 
   std::size_t n_nodes() const { return feature.size(); }
 };
@@ -34,8 +35,9 @@ struct BuildNode {
 };
 
 // Lays out nodes in depth-first order with each node's children consecutive, whatever order they were made in.
-// `counts` is a table of n_classes numbers per build node.
-inline Tree lay_out(const std::vector<BuildNode>& nodes, const std::vector<double>& counts, int n_classes) {
+// `counts` is a table of n_classes numbers per build node; `new_id`, if given, gets the new id of each of them.
+inline Tree lay_out(const std::vector<BuildNode>& nodes, const std::vector<double>& counts, int n_classes,
+                    std::vector<NodeId>* new_id = nullptr) {
   Tree tree;
   tree.n_classes = n_classes;
   const auto width = static_cast<std::size_t>(n_classes);
@@ -64,6 +66,10 @@ inline Tree lay_out(const std::vector<BuildNode>& nodes, const std::vector<doubl
     tree.category_start.push_back(static_cast<std::int32_t>(tree.category_branch.size()));
     const auto begin = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(id) * width);
     tree.counts.insert(tree.counts.end(), begin, begin + n_classes);
+  }
+  if (new_id != nullptr) {
+    new_id->assign(nodes.size(), -1);
+    for (std::size_t i = 0; i < order.size(); ++i) (*new_id)[static_cast<std::size_t>(order[i])] = static_cast<NodeId>(i);
   }
   return tree;
 }

@@ -6,8 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from petiole import smoothing
-from petiole.ensemble import BaggedPETClassifier
+from petiole.bagging import BaggedPETClassifier
+from petiole.mob_esp import MOBESPClassifier
 from petiole.pet import PETClassifier
+from petiole.probability_forest import ProbabilityForestClassifier
 from petiole.tree import Tree
 
 if TYPE_CHECKING:
@@ -17,7 +19,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BaggedPETClassifier",
+    "MOBESPClassifier",
     "PETClassifier",
+    "ProbabilityForestClassifier",
     "Tree",
     "__version__",
     "from_sklearn",

@@ -48,6 +48,7 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
         n_rows = _num_samples(X)
         check_same_length(n_rows, len(labels))
         weights = check_weights(sample_weight, n_rows)
+        kept = None
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             X, weights = _safe_indexing(X, kept), weights[kept]
@@ -61,7 +62,7 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
         if matrix.shape[0] >= 2**31:
             raise ValueError(f"X has {matrix.shape[0]} rows: at most {2**31 - 1} are supported; fit on a sample")
         self._warn_of_small_weights(weights)
-        return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes)
+        return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes, kept)
 
     def _remember_columns(self, X: Any) -> None:
         """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""

@@ -20,9 +20,10 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from petiole.bagging import BaggedPETClassifier
 from petiole.columns import NumericColumn
 from petiole.dataset import FeatureEncoder
-from petiole.ensemble import BaggedPETClassifier
+from petiole.forest import Forest
 from petiole.grow import TrainingSet
 from petiole.impurity import impurity
 from petiole.labels import check_same_length, check_weights, label_codes
@@ -77,7 +78,9 @@ def from_sklearn(
         shared = _petiole_parameters(model, trees[0].weights[0])
         bootstrap = "plain" if model.bootstrap else False
         converted = BaggedPETClassifier(len(trees), bootstrap=bootstrap, smoothing="raw", **shared)
-        converted.trees_ = trees
+        prior = np.sum([tree.inbag_class_counts[0] + tree.oob_class_counts[0] for tree in trees], axis=0)
+        converted.trees_ = Forest.of(trees, prior)
+        converted.class_weights_ = prior / len(trees)
     else:
         _check_single_tree(model)
         converted = PETClassifier(**_petiole_parameters(model, model.tree_.n_node_samples[0]))

@@ -64,6 +64,17 @@ class FeatureEncoder:
         )
         self._all_numeric = not self.n_categories.any()
 
+    def reads_alike(self, other: FeatureEncoder) -> bool:
+        """Whether the other encoder gives every column the same name and its values the same numbers."""
+        return (
+            self.feature_names == other.feature_names
+            and self.n_categories.tolist() == other.n_categories.tolist()
+            and all(
+                one is two or (one is not None and two is not None and one.tolist() == two.tolist())
+                for one, two in zip(self.categories, other.categories, strict=True)
+            )
+        )
+
     @classmethod
     def fit(
         cls, X: Any, categorical_features: Any = "from_dtype", owner: str = "FeatureEncoder"

@@ -1,143 +1,60 @@
-"""Bagged probability estimation trees: the mean of many trees' probabilities."""
+"""What the ensembles share: samples, growth, out-of-bag rows, and everything that does not depend on the estimate."""
 
 from __future__ import annotations
 
-import copy
+import hashlib
 import time
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from petiole import traversal
+from petiole import _core, traversal
 from petiole.classifier import TreeBasedClassifier
-from petiole.cross_fit import cross_fit
-from petiole.grow import TrainingSet, check_growth_parameters, grow_forest
+from petiole.forest import Forest, count_forest, grow_forest, sample_copies
+from petiole.grow import TrainingSet, check_growth_parameters
 from petiole.impurity import feature_importances
 from petiole.parameters import check_choice, check_number, check_whole
-from petiole.smoothing import Curtailment, HeldOut, LeafEstimator, MEstimate, as_leaf_estimator
+from petiole.pruning import PRUNINGS, collapse, prune_by_error, prune_with_set
+from petiole.smoothing import Laplace, LeafEstimator, Raw
 from petiole.tree import Tree
+
+Floats = npt.NDArray[np.float64]
 
 BOOTSTRAPS = ("stratified", "plain", False)
 COUNTS = ("copies", "distinct")
+# Probabilities are raised to this before the logarithm is taken.
+LEAST_PROBABILITY = 1e-6
+# A node with less than this has no rows.
+LEAST_WEIGHT = 1e-12
 
-Copies = npt.NDArray[np.uint32]
+
+class Growth(NamedTuple):
+    """What growing leaves: the trees, where the training rows are in them (if kept), and the rows."""
+
+    forest: Forest
+    members: Any
+    training: TrainingSet
+    seed: int | None
 
 
-class BaggedPETClassifier(TreeBasedClassifier):
-    """Bagged probability estimation trees: B-PETs, EB-PETs, and random forests with any leaf estimator.
+class ForestClassifier(TreeBasedClassifier):
+    """Base of the ensembles.
 
-    Each tree is grown on a bootstrap sample; the probabilities are the mean over trees. ``oob_weight`` lets the rows
-    outside a tree's sample count in its leaves, too: their labels had no part in choosing the splits. The constructors
-    ``b_pets``, ``eb_pets``, ``bagged_curtailment`` and ``random_forest`` set the papers' switches.
-
-    Parameters
-    ----------
-    n_estimators : int, default=128
-        Number of trees.
-    criterion, max_depth, min_samples_leaf, max_features, max_bins, categorical_features, nominal_splits, missing, \
-threshold, split_class_weight
-        How each tree is grown, as in :class:`PETClassifier`.
-    bootstrap : {"stratified", "plain", False}, default="stratified"
-        "stratified" draws each class's rows among themselves, so that every class keeps its size; "plain" draws from
-        all rows; False grows every tree on all rows.
-    oob_weight : float, default=0
-        The papers' α: the weight of out-of-bag rows in leaf counts (Nielsen 2004, eq. 4).
-    count : {"copies", "distinct"}, default="copies"
-        Whether a row that is in a sample twice counts twice in the leaves. Growth always counts copies.
-    smoothing : str or leaf estimator, default="laplace"
-        As in :class:`PETClassifier`. ``HGS(alpha="honest")`` and its kin learn from the out-of-bag rows.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int or None, default=None
-        Threads; the trees do not depend on their number.
-    verbose : int, default=0
-
-    Attributes
-    ----------
-    trees_ : list of Tree
-        With the in-bag counts that ``count`` asks for, and out-of-bag counts.
-    smoothing_ : LeafEstimator
-        The leaf estimator in use, with what it learned.
-    classes_ : array of the class labels
-    feature_importances_ : array of shape (n_features,)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from petiole import BaggedPETClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = BaggedPETClassifier.eb_pets(n_estimators=16, random_state=0).fit(X, y)
-    >>> model.predict_proba(X[:1]).shape
-    (1, 3)
+    A subclass says in ``_estimate`` what it makes of the grown trees, and in ``_average`` what it says of queries.
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 128,
-        *,
-        criterion: str = "entropy",
-        max_depth: int | None = None,
-        min_samples_leaf: float = 2,
-        max_features: str | float | None = None,
-        max_bins: int | None = None,
-        categorical_features: Any = "from_dtype",
-        nominal_splits: str = "multiway",
-        missing: str = "fractional",
-        threshold: str = "midpoint",
-        bootstrap: str | bool = "stratified",
-        oob_weight: float = 0.0,
-        count: str = "copies",
-        smoothing: str | LeafEstimator = "laplace",
-        split_class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.nominal_splits = nominal_splits
-        self.missing = missing
-        self.threshold = threshold
-        self.bootstrap = bootstrap
-        self.oob_weight = oob_weight
-        self.count = count
-        self.smoothing = smoothing
-        self.split_class_weight = split_class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    trees_: Forest
+    seed_: int
+    oob_predict_proba_: Floats
+    oob_decision_: npt.NDArray[Any]
 
-    @classmethod
-    def b_pets(cls, **overrides: Any) -> BaggedPETClassifier:
-        """B-PETs (Provost & Domingos 2003, as in Nielsen 2004): unpruned trees, all attributes, Laplace."""
-        switches = {"bootstrap": "stratified", "max_features": None, "oob_weight": 0.0, "smoothing": "laplace"}
-        return cls(**{**switches, "count": "copies", **overrides})
-
-    @classmethod
-    def eb_pets(cls, **overrides: Any) -> BaggedPETClassifier:
-        """EB-PETs (Nielsen 2004): random attributes, out-of-bag rows in the leaves, no smoothing."""
-        switches = {"bootstrap": "stratified", "max_features": "sqrt", "oob_weight": 1.0, "smoothing": "raw"}
-        return cls(**{**switches, "count": "distinct", **overrides})
-
-    @classmethod
-    def bagged_curtailment(cls, **overrides: Any) -> BaggedPETClassifier:
-        """Bagged smoothed curtailment (after Zadrozny & Elkan 2001)."""
-        return cls(**{"bootstrap": "plain", "smoothing": Curtailment(smoothing=MEstimate()), **overrides})
-
-    @classmethod
-    def random_forest(cls, **overrides: Any) -> BaggedPETClassifier:
-        """A random forest as usual (Breiman 2001): plain bootstrap, random attributes, single rows, raw frequencies."""
-        switches = {"bootstrap": "plain", "max_features": "sqrt", "min_samples_leaf": 1, "criterion": "gini"}
-        return cls(**{**switches, "smoothing": "raw", **overrides})
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaggedPETClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees.
 
         Parameters
@@ -148,150 +65,422 @@ threshold, split_class_weight
             Counts in splits and leaves; which rows are drawn does not depend on it.
         """
         self._check_parameters()
-        estimator = as_leaf_estimator(self.smoothing)
         encoder, training = self._encode_training(X, y, sample_weight)
         started = time.perf_counter()
-        seed = self._seed()
-        if seed is None:
-            seed = int(np.random.default_rng().integers(2**31))
-        samples = [self._draw(training, seed, index) for index in range(int(self.n_estimators))]
-        grown = grow_forest(self, training, samples, seed=seed, n_threads=self._n_threads())
-        trees = [self._counted(tree, training, copies) for tree, copies in zip(grown, samples, strict=True)]
-        estimator = self._learn(estimator, trees, training, seed)
-        tables = self._tables(estimator, trees, self._rows_once(estimator, trees, training, samples))
-        # Nothing of the estimator changes before this point.
+        fingerprint = _fingerprint(training) if self.warm_start else None
+        earlier = self._kept_trees() if self._goes_on(fingerprint) else None
+        seed = self._fresh_seed() if earlier is None else self.seed_
+        growth = self._grow(training, seed, earlier)
+        fitted, out_of_bag = self._estimate(growth)
+        if self.oob_score:
+            fitted |= _score_out_of_bag(out_of_bag(), training)
+        # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         self._remember_columns(X)
         self.encoder_ = encoder
         self.classes_ = training.classes
-        self.trees_ = trees
-        self.smoothing_ = estimator
-        self.tables_ = tables
+        self.class_weights_ = training.class_weights()
+        self._keep_trees(growth)
         self.seed_ = seed
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        if fingerprint is not None:
+            self.fingerprint_ = fingerprint
+        if self.oob_score and training.kept is not None:
+            self._place_out_of_bag(X, training.kept)
         if self.verbose:
-            print(f"[{type(self).__name__}] {len(trees)} trees in {time.perf_counter() - started:.2f} s")
+            print(f"[{type(self).__name__}] {len(self.trees_)} trees in {time.perf_counter() - started:.2f} s")
         return self
 
-    def with_smoothing(
-        self, smoothing: str | LeafEstimator, X: Any = None, y: Any = None, sample_weight: Any = None
-    ) -> BaggedPETClassifier:
-        """A fitted classifier that shares this one's trees and differs in the leaf estimator only.
-
-        An estimator that learns a parameter does so on the out-of-bag rows; one that wants trees grown anew, such as
-        ``HGS(alpha="cv")``, needs the training data.
-        """
-        estimator = as_leaf_estimator(smoothing)
-        check_is_fitted(self)
-        training, samples = None, None
-        if X is not None and (estimator.needs_held_out or estimator.learns_from_own_rows):
-            self._check_parameters()
-            training = self._encode_training(X, y, sample_weight)[1]
-            if hasattr(self, "seed_"):
-                samples = [self._draw(training, self.seed_, index) for index in range(len(self.trees_))]
-        estimator = self._learn(estimator, self.trees_, training, getattr(self, "seed_", 0))
-        other = copy.copy(self)
-        other.smoothing = smoothing
-        other.smoothing_ = estimator
-        other.tables_ = self._tables(estimator, self.trees_, self._rows_once(estimator, self.trees_, training, samples))
-        return other
-
-    def apply(self, X: Any) -> npt.NDArray[np.int64]:
-        """The leaf of each row in each tree, shape (n_rows, n_estimators)."""
-        check_is_fitted(self)
-        matrix, n_threads = self._encode(X), self._n_threads()
-        return np.column_stack([traversal.leaf_ids(tree, matrix, n_threads=n_threads) for tree in self.trees_])
+    # What a subclass provides.
 
     @property
-    def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """The mean over trees of each attribute's share of the criterion's total decrease."""
-        check_is_fitted(self)
-        return np.mean([feature_importances(tree, self.criterion) for tree in self.trees_], axis=0)
+    def _needs_members(self) -> bool:
+        """Whether the estimate needs to know where the training rows are."""
+        return False
 
-    def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        n_threads = self._n_threads()
-        total = np.zeros((len(matrix), len(self.classes_)))
-        for tree, table in zip(self.trees_, self.tables_, strict=True):
-            total += traversal.average(tree, matrix, table, n_threads=n_threads)
-        return total / len(self.trees_)
+    def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
+        """The fitted attributes that turn leaves into probabilities, and a function for the out-of-bag ones.
+
+        The function gives the probabilities of the training rows by the trees that have not seen them, NaN where there
+        is no such tree.
+        """
+        raise NotImplementedError
+
+    # Growing.
 
     def _check_parameters(self) -> None:
         check_whole("n_estimators", self.n_estimators, 1)
         check_growth_parameters(self)
+        check_choice("pruning", self.pruning, PRUNINGS)
+        check_number("confidence", self.confidence, 1e-6, 0.5)
         check_choice("bootstrap", self.bootstrap, BOOTSTRAPS)
-        check_number("oob_weight", self.oob_weight, 0)
         check_choice("count", self.count, COUNTS)
+        check_choice("oob_score", self.oob_score, (True, False))
+        check_choice("warm_start", self.warm_start, (True, False))
         check_whole("verbose", self.verbose, 0)
-
-    def _draw(self, training: TrainingSet, seed: int, index: int) -> Copies:
-        """How often each row is in the sample of a tree; empty for all rows once."""
-        if self.bootstrap is False:
-            return np.empty(0, dtype=np.uint32)
-        random = np.random.default_rng([seed, index])
-        n = training.n_rows
-        if self.bootstrap == "plain":
-            drawn = random.integers(n, size=n)
-        else:
-            by_class = np.argsort(training.labels, kind="stable")
-            sizes = np.bincount(training.labels, minlength=len(training.classes))
-            starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-            drawn = by_class[starts + (random.random(n) * np.repeat(sizes, sizes)).astype(np.int64)]
-        return np.bincount(drawn, minlength=n).astype(np.uint32)
-
-    def _counted(self, tree: Tree, training: TrainingSet, copies: Copies) -> Tree:
-        """The tree with the in-bag counts asked for, and out-of-bag counts."""
-        if copies.size == 0:
-            return tree
-        inbag = _counts_of(tree, training.rows(copies > 0)) if self.count == "distinct" else None
-        return tree.with_counts(inbag=inbag, oob=_counts_of(tree, training.rows(copies == 0)))
-
-    def _learn(
-        self, estimator: LeafEstimator, trees: list[Tree], training: TrainingSet | None, seed: int
-    ) -> LeafEstimator:
-        """Learn what the estimator wants to know: from out-of-bag rows, or from trees grown on parts of the rows."""
-        if not estimator.needs_held_out:
-            return estimator
-        # In a tree's counts are its own rows; the rows it has not seen are held out, whatever oob_weight is.
-        out_of_bag = [HeldOut(tree, tree.oob_class_counts) for tree in trees if tree.oob_class_counts[0].any()]
-        if estimator.out_of_bag_serves and out_of_bag:
-            return estimator.learned(out_of_bag)
-        if training is None:
-            return estimator  # which will say what it needs
-        all_rows = [np.empty(0, dtype=np.uint32)]
-
-        def grow(rows: TrainingSet) -> Tree:
-            return grow_forest(self, rows, all_rows, seed=seed, n_threads=1)[0]
-
-        return estimator.learned(cross_fit(training, grow, np.random.default_rng(seed)))
-
-    def _rows_once(
-        self,
-        estimator: LeafEstimator,
-        trees: Sequence[Tree],
-        training: TrainingSet | None,
-        samples: Sequence[Copies] | None,
-    ) -> Sequence[Tree]:
-        """The trees with every row of their samples counted once, if the estimator leaves rows out."""
-        if not estimator.learns_from_own_rows or self.count == "distinct" or self.bootstrap is False:
-            return trees
-        if training is None or samples is None:
+        if self.bootstrap is False and (self.oob_score or self.pruning == "pruning_set"):
+            asked = "oob_score=True" if self.oob_score else "pruning='pruning_set'"
             raise ValueError(
-                f"{estimator!r} leaves rows out of the counts, but these count copies of rows: give with_smoothing the "
-                "training data, with_smoothing(smoothing, X, y), or fit with count='distinct'. For a forest that comes "
-                "from scikit-learn use HGS(alpha='honest') instead."
+                f"{asked} needs rows outside the samples, and bootstrap=False leaves none: "
+                "use bootstrap='stratified' or 'plain'"
             )
-        counted = (_counts_of(tree, training.rows(copies > 0)) for tree, copies in zip(trees, samples, strict=True))
-        return [tree.with_counts(inbag=counts) for tree, counts in zip(trees, counted, strict=True)]
 
-    def _tables(
-        self, estimator: LeafEstimator, trees: Sequence[Tree], rows_once: Sequence[Tree]
-    ) -> list[npt.NDArray[np.float64]]:
-        """What the estimator says of each tree's counts, out-of-bag rows weighted in."""
-        weight, tables = float(self.oob_weight), []
-        for tree, once in zip(trees, rows_once, strict=True):
-            settled = estimator.settled(once)
-            mixed = tree.inbag_class_counts + weight * tree.oob_class_counts
-            tables.append(settled.node_probabilities(tree.with_counts(inbag=mixed) if weight > 0 else tree))
+    def _fresh_seed(self) -> int:
+        seed = self._seed()
+        return int(np.random.default_rng().integers(2**31)) if seed is None else seed
+
+    def _kept_trees(self) -> Any:
+        """The trees of an earlier fit that a warm start goes on from."""
+        return self.trees_
+
+    def _keep_trees(self, growth: Any) -> None:
+        self.trees_ = growth.forest
+
+    def _goes_on(self, fingerprint: str | None) -> bool:
+        """Whether a warm start adds trees to those of an earlier fit."""
+        if fingerprint is None or not hasattr(self, "trees_"):
+            return False
+        if getattr(self, "fingerprint_", None) != fingerprint:
+            raise ValueError(
+                "warm_start=True adds trees to those grown on the same rows, but the training data differ from those "
+                "of the earlier fit (or that had warm_start=False): set warm_start=False to start anew"
+            )
+        if self.n_estimators < len(self.trees_):
+            raise ValueError(
+                f"n_estimators={self.n_estimators}: with warm_start=True there are {len(self.trees_)} trees already; "
+                "ask for at least as many"
+            )
+        if self.n_estimators == len(self.trees_):
+            message = "warm_start=True and n_estimators is not larger than before: no tree is added"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        return True
+
+    def _grow(
+        self, training: TrainingSet, seed: int, earlier: Forest | None, *, keep_members: bool | None = None
+    ) -> Growth:
+        first = 0 if earlier is None else len(earlier)
+        keep = self._needs_members or self.oob_score if keep_members is None else keep_members
+        options: dict[str, Any] = {
+            "seed": seed,
+            "first_tree": first,
+            "keep_members": keep,
+            "n_threads": self._n_threads(),
+        }
+        if self.n_estimators == first:
+            assert earlier is not None
+            return Growth(earlier, self._members(earlier, training, seed) if keep else None, training, seed)
+        forest, members = grow_forest(self, training, self.n_estimators - first, **options)
+        if self.pruning is not None:
+            pruned = [self._prune(tree, training, seed, first + i) for i, tree in enumerate(forest)]
+            forest, members = count_forest(self, training, pruned, **options)
+        if earlier is not None:
+            forest = Forest.joined([earlier, forest])
+            if keep:
+                newer, members = members, self._members(earlier, training, seed)
+                members.append(newer)
+        return Growth(forest, members, training, seed)
+
+    def _members(self, forest: Forest, training: TrainingSet, seed: int) -> Any:
+        """Where the training rows are in trees that exist, with the samples that these were grown on."""
+        members = forest.router.members(training.matrix, self._n_threads())
+        for index in range(len(forest)):
+            copies = sample_copies(training, self.bootstrap, seed, index)
+            members.set_copies(index, copies if copies.size else np.ones(training.n_rows, dtype=np.uint32))
+        return members
+
+    def _prune(self, tree: Tree, training: TrainingSet, seed: int, index: int) -> Tree:
+        copies = sample_copies(training, self.bootstrap, seed, index)
+        if self.pruning == "collapse":
+            return collapse(self._with_copies(tree, training, copies))
+        if self.pruning == "error_based":
+            return prune_by_error(
+                self._with_copies(tree, training, copies), _in_sample(training, copies), self.confidence
+            )
+        unseen = np.flatnonzero(copies == 0)
+        whole = self._with_copies(tree, training, copies)
+        return prune_with_set(whole, training.rows(unseen)) if unseen.size else whole
+
+    def _as_grown(self, tree: Tree, training: TrainingSet, index: int) -> Tree:
+        """A tree of the fitted forest with the counts it was grown on."""
+        return self._with_copies(tree, training, sample_copies(training, self.bootstrap, self.seed_, index))
+
+    def _with_copies(self, tree: Tree, training: TrainingSet, copies: npt.NDArray[np.uint32]) -> Tree:
+        """The tree with the counts it was grown on, whatever ``count`` says."""
+        if self.count == "copies" or copies.size == 0:
+            return tree
+        rows = _in_sample(training, copies)
+        return tree.with_counts(inbag=traversal.class_counts(tree, rows.matrix, rows.labels, rows.weights))
+
+    # Out of bag.
+
+    def _place_out_of_bag(self, X: Any, kept: npt.NDArray[np.intp]) -> None:
+        """Give the out-of-bag arrays a row for every row of the user's, predicting those of weight zero.
+
+        No tree has seen these, so what all trees say of them is out of bag.
+        """
+        proba = self.predict_proba(X)
+        decided = self.classes_[proba.argmax(axis=1)]
+        proba[kept], decided[kept] = self.oob_predict_proba_, self.oob_decision_
+        self.oob_predict_proba_, self.oob_decision_ = proba, decided
+
+    def oob_permutation_importance(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_repeats: int = 5,
+        loss: str = "log",
+        random_state: int | None = 0,
+    ) -> Bunch:
+        """How much worse the trees do on rows they have not seen when an attribute's values change places.
+
+        Unlike ``feature_importances_`` this does not favour attributes with many values. Every row is asked in the
+        trees that were grown without it, whose leaves answer with Laplace's correction of their own rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the data that the model was fitted on
+        n_repeats : int, default=5
+        loss : {"log", "brier", "error"}, default="log"
+            Log-loss in bits, the Brier score summed over classes, or the share of wrong decisions.
+        random_state : int or None, default=0
+
+        Returns
+        -------
+        Bunch with ``importances`` (n_features, n_repeats), ``importances_mean``, ``importances_std`` and
+        ``baseline``, as scikit-learn's ``permutation_importance`` has them.
+        """
+        check_is_fitted(self)
+        check_whole("n_repeats", n_repeats, 1)
+        check_choice("loss", loss, tuple(_LOSSES))
+        training = self._training_again(X, y, sample_weight, "oob_permutation_importance")
+        members = self._members(self.trees_, training, self.seed_)
+        tables = frequency_tables(self.trees_, Laplace(), 0.0)
+        weights = np.ones(training.n_rows) if training.weights is None else training.weights
+
+        def loss_of(matrix: npt.NDArray[Any]) -> float:
+            proba, _, n_used = self.trees_.router.average(matrix, tables, members, False, self._n_threads())
+            asked = n_used > 0
+            return _scores(proba[asked], training.labels[asked], weights[asked])[_LOSSES[loss]]
+
+        random = np.random.default_rng(random_state)
+        baseline = loss_of(training.matrix)
+        importances = np.zeros((self.n_features_in_, n_repeats))
+        shuffled = np.array(training.matrix)
+        for feature in range(self.n_features_in_):
+            for repeat in range(n_repeats):
+                shuffled[:, feature] = random.permutation(training.matrix[:, feature])
+                importances[feature, repeat] = loss_of(shuffled) - baseline
+            shuffled[:, feature] = training.matrix[:, feature]
+        if loss == "error":
+            baseline, importances = -baseline, -importances  # accuracies so far
+        return Bunch(
+            importances=importances,
+            importances_mean=importances.mean(axis=1),
+            importances_std=importances.std(axis=1),
+            baseline=baseline,
+        )
+
+    def _training_again(self, X: Any, y: Any, sample_weight: Any, what: str) -> TrainingSet:
+        """The training data given once more, checked to have the classes and the columns of the fit."""
+        if not hasattr(self, "seed_"):
+            raise ValueError(f"{what} needs to know which rows each tree has seen, and these trees were not grown here")
+        if self.bootstrap is False:
+            raise ValueError(f"{what} needs rows outside the samples, and bootstrap=False leaves none")
+        training = self._encode_training(X, y, sample_weight)[1]
+        if not np.array_equal(training.classes, self.classes_) or training.matrix.shape[1] != self.n_features_in_:
+            raise ValueError(f"{what} needs the data that the model was fitted on: the classes or columns differ")
+        weights = training.class_weights()
+        if not np.allclose(weights, self.class_weights_):
+            raise ValueError(f"{what} needs the data that the model was fitted on: the classes' weights differ")
+        return training
+
+    # Looking at the forest.
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """The leaf of each row in each tree, shape (n_rows, n_trees); where missing values spread, the heaviest."""
+        check_is_fitted(self)
+        return self.trees_.router.apply(self._encode(X), self._n_threads()).astype(np.int64)
+
+    def decision_path(self, X: Any) -> tuple[sparse.csr_matrix, npt.NDArray[np.int64]]:
+        """Indicator of the nodes that each row passes, shape (n_rows, n_nodes), and where each tree's columns begin.
+
+        The columns of tree i are ``[start[i], start[i + 1])``, as in scikit-learn's forests.
+        """
+        check_is_fitted(self)
+        matrix = self._encode(X)
+        paths = [traversal.path_weights(tree, matrix) for tree in self.trees_]
+        for path in paths:
+            path.data = np.ones(len(path.data), dtype=np.int64)
+        start = np.concatenate([[0], np.cumsum([path.shape[1] for path in paths])])
+        return sparse.hstack(paths, format="csr"), start
+
+    def predict_proba_std(self, X: Any) -> Floats:
+        """The standard deviation over trees of each class's probability, shape (n_rows, n_classes).
+
+        How far single trees are apart, not how far their mean is from the truth: divided by the square root of the
+        number of trees it says how much another forest, grown on the same data, would differ.
+        """
+        check_is_fitted(self)
+        proba, squares, _ = self.trees_.router.average(
+            self._encode(X), self._spread_tables(), None, True, self._n_threads()
+        )
+        return np.sqrt(np.maximum(squares - proba**2, 0.0))
+
+    def _spread_tables(self) -> Any:
+        """The leaf tables whose spread ``predict_proba_std`` reports."""
+        raise NotImplementedError
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """The mean over trees of each attribute's share of the criterion's total decrease."""
+        check_is_fitted(self)
+        return np.mean([feature_importances(tree, self.criterion) for tree in self.trees_], axis=0)
+
+    # Merging.
+
+    def merged(self, *others: Self) -> Self:
+        """A fitted ensemble with the trees of this one and of others, which were fitted with the same parameters.
+
+        The data may differ (two sites that share no rows), the classes and columns may not. What needs the training
+        rows again (``warm_start``, permutation importance) is not possible afterwards.
+        """
+        check_is_fitted(self)
+        for other in others:
+            self._check_mergeable(other)
+        everyone = [self, *others]
+        result = type(self)(**self.get_params(deep=False))
+        shared = ("encoder_", "classes_", "n_features_in_", "feature_names_in_")
+        for name in shared:
+            if name in self.__dict__:
+                setattr(result, name, self.__dict__[name])
+        result._join_trees(everyone)
+        result.class_weights_ = np.sum([model.class_weights_ for model in everyone], axis=0)
+        for name, value in result._merged_estimate(everyone).items():
+            setattr(result, name, value)
+        return result
+
+    def _join_trees(self, models: Sequence[Self]) -> None:
+        self.trees_ = Forest.joined([model.trees_ for model in models])
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise ValueError(f"cannot merge a {type(other).__name__} into a {type(self).__name__}: use the same class")
+        check_is_fitted(other)
+        if not np.array_equal(self.classes_, other.classes_):
+            raise ValueError(f"the classes differ, {list(self.classes_)} and {list(other.classes_)}: merge equals")
+        if not self.encoder_.reads_alike(other.encoder_):
+            raise ValueError(
+                "the columns or their categories differ: fit all with the same columns, and nominal ones as pandas or "
+                "polars categoricals that list all categories"
+            )
+
+    def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:
+        """The attributes of ``_estimate`` for the trees of several models together."""
+        raise NotImplementedError
+
+
+def frequency_tables(forest: Forest, estimator: LeafEstimator, oob_weight: float, n_threads: int = 1) -> Any:
+    """The leaf tables of an estimator that has pseudo-counts, out-of-bag rows weighted in."""
+    if isinstance(estimator, Raw):
+        # A leaf without rows asks its nearest ancestor that has some.
+        tables = forest.core.leaf_counts(1.0, oob_weight, LEAST_WEIGHT, n_threads)
+        tables.normalise()
         return tables
+    tables, with_empty_leaves = counts_with_pseudo(forest, estimator, oob_weight)
+    tables.normalise()
+    for index in with_empty_leaves:  # these ask their parents
+        tables.set_tree(index, node_tables(forest[index], estimator, oob_weight))
+    return tables
 
 
-def _counts_of(tree: Tree, rows: TrainingSet) -> npt.NDArray[np.float64]:
-    return traversal.class_counts(tree, rows.matrix, rows.labels, rows.weights)
+def counts_with_pseudo(forest: Forest, estimator: LeafEstimator, oob_weight: float) -> tuple[Any, list[int]]:
+    """Leaf counts plus pseudo-counts, whose shares are what the estimator says; and which trees have empty leaves."""
+    tables = forest.core.leaf_counts(1.0, oob_weight)
+    with_empty_leaves = tables.trees_with_empty_rows()
+    roots = forest.core.root_counts(1.0, oob_weight)
+    tables.add(np.ascontiguousarray([estimator.pseudo_counts(root) for root in roots]))
+    return tables, with_empty_leaves
+
+
+def node_tables(tree: Tree, estimator: LeafEstimator, oob_weight: float) -> Floats:
+    """What the estimator says of a tree's leaves, out-of-bag rows weighted in."""
+    if oob_weight > 0:
+        tree = tree.with_counts(inbag=tree.inbag_class_counts + oob_weight * tree.oob_class_counts)
+    return np.ascontiguousarray(estimator.node_probabilities(tree)[tree.is_leaf])
+
+
+def out_of_bag_frequencies(
+    growth: Growth, counts: Any, oob_weight: float, n_threads: int, rows: npt.NDArray[np.uint32] | None = None
+) -> Floats:
+    """The mean frequency over trees that have not seen a training row (all, or those listed), itself taken out.
+
+    ``counts`` are leaf tables in which out-of-bag rows count ``oob_weight`` times.
+    """
+    training = growth.training
+    return np.asarray(
+        _core.out_of_bag_frequencies(
+            growth.members, counts, oob_weight, training.labels, training.weights, rows, n_threads
+        )
+    )
+
+
+def _in_sample(training: TrainingSet, copies: npt.NDArray[np.uint32]) -> TrainingSet:
+    """The rows of a sample, each weighted by the number of its copies."""
+    if copies.size == 0:
+        return training
+    weights = copies.astype(np.float64)
+    if training.weights is not None:
+        weights *= training.weights
+    whole = TrainingSet(training.matrix, training.labels, weights, training.n_categories, training.classes)
+    return whole.rows(np.flatnonzero(copies))
+
+
+def _fingerprint(training: TrainingSet) -> str:
+    """Equal for equal training data."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (training.matrix, training.labels, training.weights, training.classes.astype(str)):
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _score_out_of_bag(proba: Floats, training: TrainingSet) -> dict[str, Any]:
+    """The out-of-bag attributes."""
+    known = ~np.isnan(proba[:, 0])
+    if not known.all():
+        warnings.warn(
+            f"{np.count_nonzero(~known)} of {len(known)} rows are in the samples of all trees and have no out-of-bag "
+            "probabilities: more trees (n_estimators) help",
+            UserWarning,
+            stacklevel=3,
+        )
+    weights = np.ones(training.n_rows) if training.weights is None else training.weights
+    scores = _scores(proba[known], training.labels[known], weights[known])
+    decided = np.where(known, np.nan_to_num(proba).argmax(axis=1), training.class_weights().argmax())
+    return {"oob_predict_proba_": proba, "oob_decision_": training.classes[decided], **scores}
+
+
+def mean_log_loss(proba: Floats, training: TrainingSet) -> float:
+    """Log-loss in bits of the training rows that have probabilities; NaN if none has."""
+    known = ~np.isnan(proba[:, 0])
+    weights = np.ones(training.n_rows) if training.weights is None else training.weights
+    return _scores(proba[known], training.labels[known], weights[known])["oob_log_loss_"]
+
+
+_LOSSES = {"log": "oob_log_loss_", "brier": "oob_brier_", "error": "oob_score_"}
+
+
+def _scores(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> dict[str, float]:
+    """Weighted accuracy, log-loss in bits and Brier score; NaN without rows."""
+    total = weights.sum()
+    if not total > 0:
+        return dict.fromkeys(_LOSSES.values(), float("nan"))
+    own = proba[np.arange(len(labels)), labels]
+    squares = (proba**2).sum(axis=1) - 2 * own + 1
+    return {
+        "oob_log_loss_": float(-(weights @ np.log2(np.maximum(own, LEAST_PROBABILITY))) / total),
+        "oob_brier_": float(weights @ squares / total),
+        "oob_score_": float(weights @ (proba.argmax(axis=1) == labels) / total),
+    }

@@ -36,6 +36,8 @@ class TrainingSet:
     weights: npt.NDArray[np.float64] | None
     n_categories: npt.NDArray[np.int32]
     classes: npt.NDArray[Any]
+    # Positions of these rows in the user's data, where rows of weight zero were left out; None: all are here.
+    kept: npt.NDArray[np.intp] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -60,7 +62,9 @@ def check_growth_parameters(model: Any) -> None:
     check_whole("max_depth", model.max_depth, 1, optional=True)
     check_number("min_samples_leaf", model.min_samples_leaf, 1)
     check_whole("max_bins", model.max_bins, 2, optional=True)
-    resolve_max_features(model.max_features, 1)
+    kinds = model.max_features if isinstance(model.max_features, (tuple, list)) else (model.max_features,)
+    for kind in kinds:
+        resolve_max_features(kind, 1)
 
 
 def growth_options(model: Any, training: TrainingSet, seed: int | None) -> _core.GrowOptions:
@@ -88,24 +92,6 @@ def coding_options(model: Any) -> _core.CodingOptions:
     options.max_bins = 0 if model.max_bins is None else min(int(model.max_bins), 2**31 - 1)
     options.keep_distinct = model.threshold == "data"
     return options
-
-
-def grow_forest(
-    model: Any, training: TrainingSet, samples: list[npt.NDArray[np.uint32]], *, seed: int, n_threads: int
-) -> list[Tree]:
-    """Grow one tree per sample, trees in parallel; a sample says how often each row is in it. Ctrl-C stops it."""
-    forest = _core.grow_forest(
-        training.matrix,
-        training.labels,
-        training.weights,
-        training.n_categories,
-        samples,
-        coding_options(model),
-        growth_options(model, training, seed),
-        len(training.classes),
-        n_threads,
-    )
-    return [Tree._trusted(n_features=training.matrix.shape[1], **arrays) for arrays in forest]
 
 
 def grow_tree(model: Any, training: TrainingSet, *, seed: int | None, n_threads: int) -> Tree:

@@ -18,11 +18,9 @@ from petiole.grow import TrainingSet, check_growth_parameters, grow_tree
 from petiole.impurity import feature_importances
 from petiole.labels import check_same_length, check_weights, label_codes
 from petiole.parameters import check_choice, check_fraction, check_number, check_whole
-from petiole.pruning import collapse, prune_by_error, prune_with_set
+from petiole.pruning import PRUNINGS, collapse, prune_by_error, prune_with_set
 from petiole.smoothing import LeafEstimator, as_leaf_estimator
 from petiole.tree import Tree
-
-PRUNINGS = (None, "collapse", "error_based", "pruning_set")
 
 
 class PETClassifier(TreeBasedClassifier):

@@ -13,6 +13,8 @@ from petiole.grow import TrainingSet
 from petiole.traversal import class_counts
 from petiole.tree import Tree
 
+PRUNINGS = (None, "collapse", "error_based", "pruning_set")
+
 
 def added_errors(n: float, e: float, confidence: float = 0.25, z: float | None = None) -> float:
     """What C4.5 adds to the ``e`` errors seen at a leaf of weight ``n`` to get the errors to expect.
@@ -75,7 +77,8 @@ def _from_core(tree: Tree, arrays: dict[str, npt.NDArray]) -> Tree:
 
 def _majority_classes(tree: Tree) -> npt.NDArray[np.intp]:
     """The most frequent class of each node, the lower one of equals; an empty node takes its parent's."""
-    majority = tree.inbag_class_counts.argmax(axis=1)
+    # Rounded, so that sums of weights that differ only by rounding are equal.
+    majority = np.round(tree.inbag_class_counts, 9).argmax(axis=1)
     empty = np.flatnonzero(tree.inbag_class_counts.sum(axis=1) <= 0)
     for node in empty[np.argsort(tree.node_depth[empty], kind="stable")]:
         if tree.parent[node] >= 0:

@@ -13,7 +13,7 @@ from petiole.tree import Tree
 
 def leaf_ids(tree: Tree, matrix: npt.NDArray[Any], *, n_threads: int = 1) -> npt.NDArray[np.int64]:
     """The leaf of each row; at a missing value that would be spread, the heaviest branch is followed."""
-    return tree.router.apply(matrix, n_threads)
+    return tree.router.apply(matrix, n_threads).astype(np.int64)
 
 
 def leaf_weights(tree: Tree, matrix: npt.NDArray[Any]) -> sparse.csr_matrix:

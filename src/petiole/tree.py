@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 _COUNTS = ("inbag_class_counts", "oob_class_counts")
-_FLOATS = ("threshold", *_COUNTS)
+_FLOATS = ("threshold", *_COUNTS, "spread_weights")
 _INTS = ("feature", "child_start", "child_nodes", "missing_branch", "category_start", "category_branch")
 
 
@@ -35,12 +35,14 @@ class Tree:
     child_start, child_nodes : int arrays (n_nodes + 1,) and (n_nodes - 1,)
         The children of node i, in branch order, are ``child_nodes[child_start[i]:child_start[i + 1]]``.
     missing_branch : int array (n_nodes,)
-        The branch of a missing value; -1 spreads it over the children in proportion to their in-bag weight.
+        The branch of a missing value; -1 spreads it over the children in proportion to ``spread_weights``.
     category_start, category_branch : int arrays (n_nodes + 1,) and (any,)
         Nominal splits only: ``category_branch[category_start[i] + code]`` is the branch of a category, -1 if
         it is treated as missing. The range of every other node is empty.
     inbag_class_counts, oob_class_counts : float arrays (n_nodes, K)
         Sums of the weights of the in-bag and out-of-bag rows, per class. Out-of-bag counts default to zero.
+    spread_weights : float array (n_nodes,), default: the in-bag weight of every node
+        How missing values are divided among children. Part of the structure: other counts do not change it.
     n_features : int, default: the largest feature index plus one
 
     Examples
@@ -71,18 +73,21 @@ class Tree:
     inbag_class_counts: FloatArray
     oob_class_counts: FloatArray = None  # type: ignore[assignment]
     n_features: int = None  # type: ignore[assignment]
+    spread_weights: FloatArray = None  # type: ignore[assignment]
 
     to_frame = tree_text.to_frame
     export_text = tree_text.export_text
     plot = tree_plot.plot
 
     def __post_init__(self) -> None:
-        names = [*_INTS, *_FLOATS] if self.oob_class_counts is not None else [*_INTS, *_FLOATS[:-1]]
-        self._store({name: _as_array(name, getattr(self, name)) for name in names}, self.n_features)
+        given = {name: getattr(self, name) for name in (*_INTS, *_FLOATS)}
+        absent = {name for name in ("oob_class_counts", "spread_weights") if given[name] is None}
+        arrays = {name: _as_array(name, values) for name, values in given.items() if name not in absent}
+        self._store(arrays, self.n_features)
         _check_shapes(self)
         _check_children(self)
         _check_splits(self)
-        for name in _COUNTS:
+        for name in (*_COUNTS, "spread_weights"):
             _check_counts(name, getattr(self, name))
 
     @classmethod
@@ -123,6 +128,10 @@ class Tree:
     def _store(self, arrays: dict[str, npt.NDArray[Any]], n_features: int | None) -> None:
         if arrays.get("oob_class_counts") is None:
             arrays = arrays | {"oob_class_counts": np.zeros(arrays["inbag_class_counts"].shape)}
+        if arrays.get("spread_weights") is None:
+            counts = arrays["inbag_class_counts"]
+            with np.errstate(over="ignore", invalid="ignore"):
+                arrays = arrays | {"spread_weights": counts.sum(axis=1) if counts.ndim == 2 else counts}
         for names, dtype in ((_INTS, np.int32), (_FLOATS, np.float64)):
             for name in names:
                 vars(self)[name] = _read_only(np.ascontiguousarray(arrays[name], dtype=dtype))
@@ -193,12 +202,12 @@ class Tree:
         """The core's object that sends rows down this tree."""
         from petiole import _core
 
-        return _core.Router(self.arrays, self.weights)
+        return _core.Router(self.arrays)
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that make the tree, by name, without the out-of-bag counts."""
-        return {name: vars(self)[name] for name in (*_INTS, "threshold", "inbag_class_counts")}
+        return {name: vars(self)[name] for name in (*_INTS, "threshold", "inbag_class_counts", "spread_weights")}
 
     @functools.cached_property
     def weights(self) -> FloatArray:
@@ -236,7 +245,10 @@ class Tree:
         return (
             isinstance(other, Tree)
             and self.n_features == other.n_features
-            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in (*_INTS, *_COUNTS))
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in (*_INTS, *_COUNTS, "spread_weights")
+            )
             and np.array_equal(self.threshold, other.threshold, equal_nan=True)
         )
 
@@ -248,7 +260,7 @@ class Tree:
         _check_shapes(tree)
         for name in changed:
             _check_counts(name, changed[name])
-        shared = ("is_leaf", "leaves", "kind", "parent", "node_depth", *(["router"] if inbag is None else []))
+        shared = ("is_leaf", "leaves", "kind", "parent", "node_depth", "router")
         vars(tree).update({name: vars(self)[name] for name in shared if name in vars(self)})
         return tree
 
@@ -276,6 +288,7 @@ class Tree:
             category_branch=self.category_branch[kept_categories],
             inbag_class_counts=self.inbag_class_counts[keep],
             oob_class_counts=self.oob_class_counts[keep],
+            spread_weights=self.spread_weights[keep],
             n_features=self.n_features,
         )
 
@@ -352,7 +365,7 @@ def _require_shape(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], r
 def _check_shapes(tree: Tree) -> None:
     n = tree.feature.size
     _require_shape("feature", tree.feature, (max(n, 1),), "a 1-D array with at least one node, the root")
-    for name in ("threshold", "missing_branch"):
+    for name in ("threshold", "missing_branch", "spread_weights"):
         _require_shape(name, getattr(tree, name), (n,), "one entry per node, as in feature")
     for starts, flat in (("child_start", "child_nodes"), ("category_start", "category_branch")):
         start, entries = getattr(tree, starts), getattr(tree, flat)
@@ -406,5 +419,6 @@ def _check_splits(tree: Tree) -> None:
 
 def _check_counts(name: str, counts: FloatArray) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        ok = (counts >= 0).all(axis=1) & np.isfinite(counts.sum(axis=1))
+        by_node = counts.reshape(len(counts), -1)
+        ok = (by_node >= 0).all(axis=1) & np.isfinite(by_node.sum(axis=1))
     _require(ok, name, counts, "must be finite sums of weights, 0 or more")

@@ -77,6 +77,14 @@ class LeafEstimator(BaseEstimator):
         """
         return self
 
+    def pseudo_counts(self, root: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
+        """What is added to a leaf's counts before they are divided by their sum, given the root's counts.
+
+        None if the estimate is no such frequency. Frequencies have two advantages: a row can be taken out of them, and
+        they can be computed for all leaves of a forest at once.
+        """
+        return None
+
     @abstractmethod
     def node_probabilities(self, tree: Tree) -> Table:
         """Class probabilities of every node, shape (n_nodes, n_classes); each row sums to 1."""

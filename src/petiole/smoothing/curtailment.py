@@ -87,5 +87,5 @@ class Curtailment(LeafEstimator):
         if not isinstance(self.v, str):
             return float(self.v)
         if self.v == "auto":
-            return ten_of_the_rarest(base_rates(tree))
+            return ten_of_the_rarest(base_rates(tree.inbag_class_counts[0]))
         raise need_learning(self, "v", self.v)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from petiole.parameters import check_number
 from petiole.smoothing.base import (
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from petiole.tree import Tree
 
+Counts = npt.NDArray[np.float64]
+
 
 class Raw(LeafEstimator):
     """The frequencies of the training rows: n_k / n.
@@ -39,6 +42,9 @@ class Raw(LeafEstimator):
     >>> Raw().node_probabilities(tree).round(3).tolist()
     [[0.562, 0.438], [0.8, 0.2], [0.167, 0.833]]
     """
+
+    def pseudo_counts(self, root: Counts) -> Counts:
+        return np.zeros_like(root)
 
     def node_probabilities(self, tree: Tree) -> Table:
         return tree.node_counts.frequencies()
@@ -73,17 +79,18 @@ class Laplace(LeafEstimator):
         if prior.ndim > 1 or prior.size == 0 or not np.all(np.isfinite(prior)) or np.any(prior < 0):
             raise ValueError(f"prior={self.prior!r}: must be a number at least 0, or one such number per class")
 
-    def node_probabilities(self, tree: Tree) -> Table:
+    def pseudo_counts(self, root: Counts) -> Counts:
         self.check_parameters()
         prior = np.asarray(self.prior, dtype=float)
-        if prior.ndim == 1 and prior.size != tree.n_classes:
+        if prior.ndim == 1 and prior.size != root.size:
             raise ValueError(
-                f"prior has {prior.size} entries but there are {tree.n_classes} classes: give one number per class, "
+                f"prior has {prior.size} entries but there are {root.size} classes: give one number per class, "
                 "in the order of classes_, or a single number"
             )
-        smoothed = tree.inbag_class_counts + prior
-        weights = smoothed.sum(axis=1, keepdims=True)
-        return from_parent_where_empty(tree, smoothed / np.where(weights > 0, weights, 1.0))
+        return np.broadcast_to(prior, root.shape)
+
+    def node_probabilities(self, tree: Tree) -> Table:
+        return _frequencies(tree, self.pseudo_counts(tree.inbag_class_counts[0]))
 
 
 # What m="cv" chooses from: nothing, and powers of two.
@@ -142,13 +149,13 @@ class MEstimate(LeafEstimator):
             return minimise_on_held_out(lambda m: MEstimate(m, self.base_rate), held_out, (1e-2, 1e4))
         return self
 
-    def node_probabilities(self, tree: Tree) -> Table:
+    def pseudo_counts(self, root: Counts) -> Counts:
         self.check_parameters()
-        rates = base_rates(tree, self.base_rate)
-        m = self._m(rates)
-        smoothed = tree.inbag_class_counts + m * rates
-        weights = smoothed.sum(axis=1, keepdims=True)
-        return from_parent_where_empty(tree, smoothed / np.where(weights > 0, weights, 1.0))
+        rates = base_rates(root, self.base_rate)
+        return self._m(rates) * rates
+
+    def node_probabilities(self, tree: Tree) -> Table:
+        return _frequencies(tree, self.pseudo_counts(tree.inbag_class_counts[0]))
 
     def _m(self, rates: Any) -> float:
         if not isinstance(self.m, str):
@@ -158,17 +165,22 @@ class MEstimate(LeafEstimator):
         raise need_learning(self, "m", self.m)
 
 
-def base_rates(tree: Tree, base_rate: str | ArrayLike = "training") -> Any:
+def _frequencies(tree: Tree, pseudo: Counts) -> Table:
+    smoothed = tree.inbag_class_counts + pseudo
+    weights = smoothed.sum(axis=1, keepdims=True)
+    return from_parent_where_empty(tree, smoothed / np.where(weights > 0, weights, 1.0))
+
+
+def base_rates(root: Counts, base_rate: str | ArrayLike = "training") -> Any:
     """The base rate of every class: those of the tree's root, 1/K, or the user's."""
     if isinstance(base_rate, str) and base_rate == "uniform":
-        return np.full(tree.n_classes, 1.0 / tree.n_classes)
+        return np.full(root.size, 1.0 / root.size)
     if isinstance(base_rate, str):
-        counts = tree.inbag_class_counts[0]
-        return counts / counts.sum() if counts.sum() > 0 else np.full(tree.n_classes, 1.0 / tree.n_classes)
+        return root / root.sum() if root.sum() > 0 else np.full(root.size, 1.0 / root.size)
     rates = np.asarray(base_rate, dtype=float)
-    good = rates.shape == (tree.n_classes,) and np.all(rates >= 0) and np.isfinite(rates.sum()) and rates.sum() > 0
+    good = rates.shape == root.shape and np.all(rates >= 0) and np.isfinite(rates.sum()) and rates.sum() > 0
     if not good:
-        raise ValueError(f"base_rate={base_rate!r}: must be {tree.n_classes} numbers at least 0, one per class")
+        raise ValueError(f"base_rate={base_rate!r}: must be {root.size} numbers at least 0, one per class")
     return rates / rates.sum()
 
 

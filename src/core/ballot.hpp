@@ -1,0 +1,80 @@
+// The ensemble's vote: every tree votes for a class, and the most votes win.
+#pragma once
+
+#include "forest_router.hpp"
+
+namespace petiole {
+
+class Ballot {
+ public:
+  // leaf_votes: a class per leaf for each tree. frequencies: the in-bag class frequencies of each leaf; they decide ties,
+  // and the vote of a row that is spread over several leaves. prior: the classes' weights in the training set.
+  Ballot(std::vector<std::vector<ClassId>> leaf_votes, LeafTables frequencies, std::vector<double> prior)
+      : leaf_votes_(std::move(leaf_votes)), frequencies_(std::move(frequencies)), prior_(std::move(prior)) {}
+
+  std::size_t n_classes() const { return prior_.size(); }
+  std::size_t n_trees() const { return leaf_votes_.size(); }
+  std::size_t n_leaves(std::size_t tree) const { return leaf_votes_[tree].size(); }
+
+  // Adds up the votes for a row: reach_of(t) is the TreeReach of tree t, and trees for which takes_part(t) is false do not
+  // vote. Returns the winner, -1 if nobody votes. Ties go to the larger mean frequency, then to the more frequent class,
+  // then to the first. `votes` has a number per class.
+  template <class Reach, class TakesPart>
+  int winner(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, std::vector<double>& votes) const {
+    votes.assign(n_classes(), 0.0);
+    bool any = false;
+    for (std::size_t t = 0; t < n_trees(); ++t) {
+      if (!takes_part(t)) continue;
+      const TreeReach& reach = reach_of(t);
+      votes[reach.is_spread(row) ? vote_of_spread(reach, t, row) : leaf_votes_[t][static_cast<std::size_t>(reach.leaves()[row])]] += 1;
+      any = true;
+    }
+    if (!any) return -1;
+    const double most = *std::max_element(votes.begin(), votes.end());
+    std::vector<std::size_t> tied;
+    for (std::size_t k = 0; k < votes.size(); ++k)
+      if (votes[k] == most) tied.push_back(k);
+    if (tied.size() == 1) return static_cast<int>(tied[0]);
+    std::vector<double> sums(n_classes(), 0.0);
+    double n_voters = 0;
+    for (std::size_t t = 0; t < n_trees(); ++t) {
+      if (!takes_part(t)) continue;
+      add_frequencies(reach_of(t), t, row, sums);
+      n_voters += 1;
+    }
+    std::size_t best = tied[0];
+    for (const std::size_t k : tied)
+      if (k != best && beats(k, best, sums, n_voters * kTieOfMeans)) best = k;
+    return static_cast<int>(best);
+  }
+
+ private:
+  static constexpr double kTieOfMeans = 1e-9;
+
+  bool beats(std::size_t k, std::size_t best, const std::vector<double>& sums, double slack) const {
+    if (sums[k] > sums[best] + slack) return true;
+    return sums[k] >= sums[best] - slack && prior_[k] > prior_[best] + kWeightSlack;
+  }
+
+  void add_frequencies(const TreeReach& reach, std::size_t tree, std::size_t row, std::vector<double>& sums) const {
+    reach.visit(row, [&](LeafId leaf, double share) {
+      const double* frequencies = frequencies_.row(tree, leaf);
+      for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += share * frequencies[k];
+    });
+  }
+
+  std::size_t vote_of_spread(const TreeReach& reach, std::size_t tree, std::size_t row) const {
+    std::vector<double> sums(n_classes(), 0.0);
+    add_frequencies(reach, tree, row, sums);
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < sums.size(); ++k)
+      if (beats(k, best, sums, kTieOfMeans)) best = k;
+    return best;
+  }
+
+  std::vector<std::vector<ClassId>> leaf_votes_;
+  LeafTables frequencies_;
+  std::vector<double> prior_;
+};
+
+}  // namespace petiole

@@ -1,0 +1,555 @@
+#include "forest.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "route.hpp"
+
+namespace petiole {
+
+LeafCounts::LeafCounts(const double* table, std::size_t n_leaves, int n_classes) {
+  std::vector<std::uint32_t> n_entries(n_leaves, 0);
+  std::vector<ClassId> classes;
+  std::vector<double> weights;
+  bool whole = true;
+  for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
+    const double* row = table + leaf * static_cast<std::size_t>(n_classes);
+    for (int k = 0; k < n_classes; ++k) {
+      if (row[k] == 0) continue;
+      ++n_entries[leaf];
+      classes.push_back(static_cast<ClassId>(k));
+      weights.push_back(row[k]);
+      whole &= row[k] > 0 && row[k] < 4294967295.0 && row[k] == std::floor(row[k]);
+    }
+  }
+  n_entries_ = to_codes(n_entries);
+  class_ = to_codes(classes);
+  if (whole)
+    whole_ = to_codes(weights);
+  else
+    real_ = std::move(weights);
+}
+
+void LeafCounts::add(double scale, int n_classes, double* table) const {
+  if (scale == 0) return;
+  std::size_t entry = 0;
+  for (std::size_t leaf = 0; leaf < n_entries_.size(); ++leaf) {
+    double* row = table + leaf * static_cast<std::size_t>(n_classes);
+    for (std::uint32_t n = n_entries_.at(leaf); n > 0; --n, ++entry) row[class_.at(entry)] += scale * weight(entry);
+  }
+}
+
+LeafCounts LeafCounts::summed() const {
+  std::vector<double> sums(n_entries_.size(), 0.0);
+  std::size_t entry = 0;
+  for (std::size_t leaf = 0; leaf < sums.size(); ++leaf)
+    for (std::uint32_t n = n_entries_.at(leaf); n > 0; --n) sums[leaf] += weight(entry++);
+  return LeafCounts(sums.data(), sums.size(), 1);
+}
+
+void LeafCounts::add_up(double scale, double* sums) const {
+  for (std::size_t entry = 0; entry < class_.size(); ++entry) sums[class_.at(entry)] += scale * weight(entry);
+}
+
+namespace {
+
+// Where lay_out puts the first child of each node.
+std::vector<NodeId> first_children(const Codes& n_children) {
+  std::vector<NodeId> first(n_children.size(), 0), pending{0};
+  NodeId next = 1;
+  while (!pending.empty()) {
+    const auto node = static_cast<std::size_t>(pending.back());
+    pending.pop_back();
+    first[node] = next;
+    const auto n = static_cast<NodeId>(n_children.at(node));
+    for (NodeId c = n; c-- > 0;) pending.push_back(next + c);
+    next += n;
+  }
+  return first;
+}
+
+bool in_usual_order(const Tree& tree, const Codes& n_children) {
+  const std::vector<NodeId> first = first_children(n_children);
+  for (std::size_t i = 0; i < tree.n_nodes(); ++i)
+    for (std::int32_t c = tree.child_start[i]; c < tree.child_start[i + 1]; ++c)
+      if (tree.child_nodes[static_cast<std::size_t>(c)] != first[i] + (c - tree.child_start[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+PackedTree pack(const Tree& tree, const LeafFacts& leaves) {
+  PackedTree packed;
+  std::vector<std::int32_t> n_children, feature, missing, n_categories, branches;
+  bool any_missing = false;
+  for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
+    n_children.push_back(tree.child_start[i + 1] - tree.child_start[i]);
+    if (n_children.back() == 0) continue;
+    feature.push_back(tree.feature[i]);
+    packed.threshold.push_back(tree.threshold[i]);
+    missing.push_back(tree.missing_branch[i] + 1);
+    any_missing |= missing.back() != 0;
+    n_categories.push_back(tree.category_start[i + 1] - tree.category_start[i]);
+  }
+  for (const std::int32_t branch : tree.category_branch) branches.push_back(branch + 1);
+  packed.n_children = to_codes(n_children);
+  packed.feature = to_codes(feature);
+  if (any_missing) packed.missing_branch = to_codes(missing);
+  if (!branches.empty()) {
+    packed.n_categories = to_codes(n_categories);
+    packed.category_branch = to_codes(branches);
+  }
+  if (!in_usual_order(tree, packed.n_children)) packed.child_nodes = tree.child_nodes;
+  const std::size_t n_leaves = n_children.size() - feature.size();
+  packed.in_bag = LeafCounts(leaves.in_bag.data(), n_leaves, tree.n_classes);
+  packed.out_of_bag = LeafCounts(leaves.out_of_bag.data(), leaves.out_of_bag.empty() ? 0 : n_leaves, tree.n_classes);
+  packed.spread_weights = LeafCounts(leaves.spread_weights.data(), leaves.spread_weights.size(), 1);
+  packed.vote = to_codes(leaves.votes);
+  return packed;
+}
+
+Tree unpack(const PackedTree& packed, int n_classes, bool with_counts) {
+  Tree tree;
+  tree.n_classes = n_classes;
+  const std::vector<NodeId> first = packed.child_nodes.empty() ? first_children(packed.n_children) : std::vector<NodeId>{};
+  tree.child_nodes = packed.child_nodes;
+  std::size_t inner = 0;
+  for (std::size_t i = 0; i < packed.n_nodes(); ++i) {
+    const auto n = static_cast<std::int32_t>(packed.n_children.at(i));
+    tree.child_start.push_back(tree.child_start.back() + n);
+    std::int32_t n_categories = 0;
+    if (n == 0) {
+      tree.feature.push_back(-1);
+      tree.threshold.push_back(std::numeric_limits<double>::quiet_NaN());
+      tree.missing_branch.push_back(-1);
+    } else {
+      tree.feature.push_back(static_cast<std::int32_t>(packed.feature.at(inner)));
+      tree.threshold.push_back(packed.threshold[inner]);
+      tree.missing_branch.push_back(
+          packed.missing_branch.empty() ? -1 : static_cast<std::int32_t>(packed.missing_branch.at(inner)) - 1);
+      if (!packed.n_categories.empty()) n_categories = static_cast<std::int32_t>(packed.n_categories.at(inner));
+      for (NodeId c = 0; c < n && !first.empty(); ++c) tree.child_nodes.push_back(first[i] + c);
+      ++inner;
+    }
+    tree.category_start.push_back(tree.category_start.back() + n_categories);
+  }
+  for (std::size_t i = 0; i < packed.category_branch.size(); ++i)
+    tree.category_branch.push_back(static_cast<std::int32_t>(packed.category_branch.at(i)) - 1);
+  if (with_counts) tree.counts = node_counts(tree, packed.in_bag, n_classes);
+  const bool own = !packed.spread_weights.n_entries().empty();
+  tree.spread_weights = node_counts(tree, own ? packed.spread_weights : packed.in_bag.summed(), 1);
+  return tree;
+}
+
+std::vector<double> node_counts(const Tree& structure, const LeafCounts& leaves, int n_classes) {
+  const std::size_t n_nodes = structure.n_nodes(), width = static_cast<std::size_t>(n_classes);
+  std::vector<double> counts(n_nodes * width, 0.0);
+  if (leaves.n_entries().empty()) return counts;
+  std::vector<double> of_leaves(leaves.n_entries().size() * width, 0.0);
+  leaves.add(1.0, n_classes, of_leaves.data());
+  std::vector<NodeId> top_down{0};
+  for (std::size_t at = 0; at < top_down.size(); ++at) {
+    const auto node = static_cast<std::size_t>(top_down[at]);
+    for (std::int32_t c = structure.child_start[node]; c < structure.child_start[node + 1]; ++c)
+      top_down.push_back(structure.child_nodes[static_cast<std::size_t>(c)]);
+  }
+  std::size_t leaf = 0;
+  for (std::size_t i = 0; i < n_nodes; ++i)
+    if (structure.feature[i] < 0) std::copy_n(of_leaves.data() + width * leaf++, width, counts.data() + i * width);
+  for (std::size_t at = top_down.size(); at-- > 0;) {
+    const auto node = static_cast<std::size_t>(top_down[at]);
+    for (std::int32_t c = structure.child_start[node]; c < structure.child_start[node + 1]; ++c) {
+      const double* child = counts.data() + static_cast<std::size_t>(structure.child_nodes[static_cast<std::size_t>(c)]) * width;
+      for (std::size_t k = 0; k < width; ++k) counts[node * width + k] += child[k];
+    }
+  }
+  return counts;
+}
+
+namespace {
+
+std::vector<NodeId> parents_of(const Tree& tree) {
+  std::vector<NodeId> parent(tree.n_nodes(), -1);
+  for (std::size_t i = 0; i < tree.n_nodes(); ++i)
+    for (std::int32_t c = tree.child_start[i]; c < tree.child_start[i + 1]; ++c)
+      parent[static_cast<std::size_t>(tree.child_nodes[static_cast<std::size_t>(c)])] = static_cast<NodeId>(i);
+  return parent;
+}
+
+// The leaves below each node, numbered in the order in which a walk from the root meets them.
+struct LeafRange {
+  LeafId begin = 0, end = 0;
+};
+
+std::vector<LeafRange> leaf_ranges(const Tree& tree) {
+  std::vector<LeafRange> ranges(tree.n_nodes());
+  LeafId n_met = 0;
+  std::vector<NodeId> pending{0};  // ~node: all of it has been met
+  while (!pending.empty()) {
+    const NodeId top = pending.back();
+    pending.pop_back();
+    if (top < 0) {
+      ranges[static_cast<std::size_t>(~top)].end = n_met;
+      continue;
+    }
+    const auto node = static_cast<std::size_t>(top);
+    ranges[node].begin = n_met;
+    if (tree.feature[node] < 0) ++n_met;
+    pending.push_back(~top);
+    for (std::int32_t c = tree.child_start[node]; c < tree.child_start[node + 1]; ++c)
+      pending.push_back(tree.child_nodes[static_cast<std::size_t>(c)]);
+  }
+  return ranges;
+}
+
+std::vector<NodeId> leaves_of(const Tree& tree) {
+  std::vector<NodeId> leaves;
+  for (std::size_t i = 0; i < tree.n_nodes(); ++i)
+    if (tree.feature[i] < 0) leaves.push_back(static_cast<NodeId>(i));
+  return leaves;
+}
+
+// The class with the most weight at each leaf, counting copies; of equals the more frequent one, then the first. An empty
+// leaf votes as its nearest ancestor that is not.
+std::vector<ClassId> leaf_votes(const Tree& tree, const std::vector<NodeId>& leaves, const std::vector<double>& prior) {
+  const std::vector<NodeId> parent = parents_of(tree);
+  std::vector<ClassId> votes;
+  const std::size_t width = prior.size();
+  for (NodeId node : leaves) {
+    const double* counts = nullptr;
+    for (; node >= 0; node = parent[static_cast<std::size_t>(node)]) {
+      counts = tree.counts.data() + static_cast<std::size_t>(node) * width;
+      if (std::any_of(counts, counts + width, [](double n) { return n > 0; })) break;
+    }
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < width; ++k) {
+      const bool more = counts[k] > counts[best] + kWeightSlack, less = counts[k] < counts[best] - kWeightSlack;
+      if (more || (!less && prior[k] > prior[best] + kWeightSlack)) best = k;
+    }
+    votes.push_back(static_cast<ClassId>(best));
+  }
+  return votes;
+}
+
+std::vector<double> rows_of(const std::vector<double>& table, const std::vector<NodeId>& nodes, std::size_t width) {
+  std::vector<double> rows;
+  for (const NodeId node : nodes) {
+    const auto begin = table.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(node) * width);
+    rows.insert(rows.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, CountedRows rows, double* out) {
+  const auto width = static_cast<std::size_t>(n_classes);
+  if (rows.least <= 0) {
+    packed.in_bag.add(rows.in_bag, n_classes, out);
+    packed.out_of_bag.add(rows.out_of_bag, n_classes, out);
+    return {};
+  }
+  const Tree tree = unpack(packed, n_classes, false);
+  std::vector<double> counts(tree.n_nodes() * width, 0.0);
+  const auto add = [&](const LeafCounts& of, double scale) {
+    if (scale == 0) return;
+    const std::vector<double> more = node_counts(tree, of, n_classes);
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += scale * more[i];
+  };
+  add(packed.in_bag, rows.in_bag);
+  add(packed.out_of_bag, rows.out_of_bag);
+  const std::vector<NodeId> parent = parents_of(tree);
+  const std::vector<LeafRange> below = leaf_ranges(tree);
+  std::vector<CountedLeaves> counted;
+  for (NodeId node : leaves_of(tree)) {
+    const LeafId position = below[static_cast<std::size_t>(node)].begin;
+    const double* of_node = nullptr;
+    for (;; node = parent[static_cast<std::size_t>(node)]) {
+      of_node = counts.data() + static_cast<std::size_t>(node) * width;
+      if (node == 0 || std::accumulate(of_node, of_node + width, 0.0) >= rows.least * (1 - kWeightSlack)) break;
+    }
+    out = std::copy_n(of_node, width, out);
+    counted.push_back({position, below[static_cast<std::size_t>(node)].begin, below[static_cast<std::size_t>(node)].end});
+  }
+  return counted;
+}
+
+PackedTree pack(const Tree& tree, const std::vector<double>& out_of_bag_node_counts, const std::vector<double>& prior) {
+  const auto leaves = leaves_of(tree);
+  LeafFacts facts;
+  facts.in_bag = rows_of(tree.counts, leaves, prior.size());
+  if (!out_of_bag_node_counts.empty()) facts.out_of_bag = rows_of(out_of_bag_node_counts, leaves, prior.size());
+  if (!tree.spread_weights.empty()) facts.spread_weights = rows_of(tree.spread_weights, leaves, 1);
+  facts.votes = leaf_votes(tree, leaves, prior);
+  return pack(tree, facts);
+}
+
+namespace {
+
+void require(bool ok, const char* what) {
+  if (!ok) throw std::invalid_argument(what);
+}
+
+template <class F>
+bool all_of(const Codes& codes, F&& ok) {
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    if (!ok(i, codes.at(i))) return false;
+  return true;
+}
+
+void check_counts(const LeafCounts& counts, std::size_t n_leaves, std::uint32_t n_classes) {
+  require(counts.n_entries().empty() || counts.n_entries().size() == n_leaves, "leaf counts: one number of entries per leaf");
+  std::uint64_t n = 0;
+  for (std::size_t i = 0; i < counts.n_entries().size(); ++i) n += counts.n_entries().at(i);
+  require(counts.classes().size() == n, "leaf counts: as many classes as entries");
+  require((counts.real().empty() ? counts.whole().size() : counts.real().size()) == n, "leaf counts: as many weights as entries");
+  require(all_of(counts.classes(), [&](std::size_t, std::uint32_t k) { return k < n_classes; }), "leaf counts: unknown class");
+  for (const double weight : counts.real()) require(std::isfinite(weight) && weight >= 0, "leaf counts: weights are at least 0");
+}
+
+// Whether these children make a tree in which every node but the root has one parent.
+bool is_a_tree(const PackedTree& tree) {
+  if (tree.child_nodes.empty()) return true;
+  if (tree.child_nodes.size() + 1 != tree.n_nodes()) return false;
+  std::vector<std::uint8_t> seen(tree.n_nodes(), 0);
+  for (const NodeId child : tree.child_nodes) {
+    if (child <= 0 || static_cast<std::size_t>(child) >= tree.n_nodes()) return false;
+    if (std::exchange(seen[static_cast<std::size_t>(child)], std::uint8_t{1})) return false;
+  }
+  // One parent each and no cycle: all nodes can be reached from the root.
+  std::vector<std::size_t> start(tree.n_nodes() + 1, 0), pending{0};
+  for (std::size_t i = 0; i < tree.n_nodes(); ++i) start[i + 1] = start[i] + tree.n_children.at(i);
+  std::size_t n_reached = 0;
+  while (!pending.empty()) {
+    const std::size_t node = pending.back();
+    pending.pop_back();
+    ++n_reached;
+    for (std::size_t c = start[node]; c < start[node + 1]; ++c) pending.push_back(static_cast<std::size_t>(tree.child_nodes[c]));
+  }
+  return n_reached == tree.n_nodes();
+}
+
+// Whether lay_out's order reaches all nodes: no prefix of the walk runs out of nodes.
+bool is_laid_out(const PackedTree& tree) {
+  if (!tree.child_nodes.empty()) return true;
+  std::vector<std::size_t> pending{0};
+  std::size_t next = 1;
+  while (!pending.empty()) {
+    const std::size_t node = pending.back();
+    pending.pop_back();
+    const std::size_t n = tree.n_children.at(node);
+    if (next + n > tree.n_nodes()) return false;
+    for (std::size_t c = n; c-- > 0;) pending.push_back(next + c);
+    next += n;
+  }
+  return next == tree.n_nodes();
+}
+
+void check(const PackedTree& tree, std::uint32_t n_classes) {
+  require(tree.n_nodes() > 0 && tree.n_nodes() < (std::size_t{1} << 31), "a tree has at least one node");
+  std::uint64_t n_children = 0;
+  std::vector<std::uint32_t> of_inner;
+  for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
+    n_children += tree.n_children.at(i);
+    if (tree.n_children.at(i) > 0) of_inner.push_back(tree.n_children.at(i));
+  }
+  require(n_children + 1 == tree.n_nodes(), "every node but the root is a child");
+  require(is_laid_out(tree) && is_a_tree(tree), "child_nodes: not a tree");
+  const std::size_t n_inner = of_inner.size(), n_leaves = tree.n_nodes() - n_inner;
+  require(tree.feature.size() == n_inner && tree.threshold.size() == n_inner, "one feature and threshold per inner node");
+  require(all_of(tree.feature, [](std::size_t, std::uint32_t j) { return j < (1u << 31) - 1; }), "feature: too large");
+  require(tree.missing_branch.empty() || tree.missing_branch.size() == n_inner, "missing_branch: one per inner node");
+  require(all_of(tree.missing_branch, [&](std::size_t i, std::uint32_t b) { return b <= of_inner[i]; }),
+          "missing_branch: there is no such branch");
+  require(tree.n_categories.empty() || tree.n_categories.size() == n_inner, "n_categories: one per inner node");
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < n_inner; ++i) {
+    const std::uint32_t n = tree.n_categories.empty() ? 0 : tree.n_categories.at(i);
+    require(at + n <= tree.category_branch.size(), "category_branch: too short");
+    for (std::uint32_t c = 0; c < n; ++c)
+      require(tree.category_branch.at(at++) <= of_inner[i], "category_branch: there is no such branch");
+    require(n > 0 || of_inner[i] == 2 || (of_inner[i] == 3 && !tree.missing_branch.empty()), "a threshold has two branches");
+  }
+  require(at == tree.category_branch.size(), "category_branch: too long");
+  check_counts(tree.in_bag, n_leaves, n_classes);
+  check_counts(tree.out_of_bag, n_leaves, n_classes);
+  check_counts(tree.spread_weights, n_leaves, 1);
+  require(tree.vote.size() == n_leaves, "vote: one per leaf");
+  require(all_of(tree.vote, [&](std::size_t, std::uint32_t k) { return k < n_classes; }), "vote: unknown class");
+}
+
+}  // namespace
+
+void check(const Forest& forest) {
+  require(forest.n_classes > 0, "n_classes: must be at least 1");
+  for (const PackedTree& tree : forest.trees) check(tree, static_cast<std::uint32_t>(forest.n_classes));
+}
+
+namespace {
+
+// The weight of every node as the packed tree will have it: added up from the leaves, to the last bit.
+std::vector<double> sums_of_leaves(const Tree& tree) {
+  std::vector<double> weights;
+  const auto width = static_cast<std::size_t>(tree.n_classes);
+  for (const NodeId leaf : leaves_of(tree)) {
+    const double* counts = tree.counts.data() + static_cast<std::size_t>(leaf) * width;
+    weights.push_back(std::accumulate(counts, counts + width, 0.0));
+  }
+  return node_counts(tree, LeafCounts(weights.data(), weights.size(), 1), 1);
+}
+
+// What one thread needs to count trees.
+struct CountScratch {
+  std::vector<std::uint32_t> copies;
+  std::vector<NodeId> leaf_of_row;
+  std::vector<RowId> unseen;
+};
+
+class ForestCounter {
+ public:
+  ForestCounter(const Dataset& dataset, const ForestOptions& options)
+      : dataset_(dataset), options_(options), sampler_(options.bootstrap, dataset.labels, dataset.n_classes),
+        prior_(static_cast<std::size_t>(dataset.n_classes), 0.0) {
+    for (RowId row = 0; row < dataset.n_rows(); ++row) prior_[dataset.labels[row]] += dataset.weight(row);
+  }
+
+  const Sampler& sampler() const { return sampler_; }
+
+  // The members of a tree; leaf_of_row may hold the leaves of the rows in its sample, if no row can be spread.
+  Members::OfTree members(const Router& router, CountScratch& scratch, bool leaves_known) const {
+    Members::OfTree members;
+    members.n_leaves = router.n_leaves();
+    const std::size_t n_rows = dataset_.n_rows();
+    for (const std::uint32_t copies : scratch.copies)
+      members.copies.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(copies, 65535)));
+    members.reach.reset(n_rows);
+    scratch.unseen.clear();
+    for (RowId row = 0; row < n_rows; ++row) {
+      if (leaves_known && scratch.leaf_of_row[row] >= 0)
+        members.reach.leaves()[row] = router.leaf_index_of_original(scratch.leaf_of_row[row]);
+      else
+        scratch.unseen.push_back(row);
+    }
+    router.reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), members.reach);
+    return members;
+  }
+
+  PackedTree counted(const Tree& tree, const Members::OfTree& members) const {
+    const auto n_leaves = static_cast<std::size_t>(members.n_leaves), width = static_cast<std::size_t>(dataset_.n_classes);
+    LeafFacts facts;
+    auto& [in_bag, out_of_bag, spread_weights, votes] = facts;
+    in_bag.resize(n_leaves * width, 0.0);
+    const std::vector<NodeId> leaf_nodes = leaves_of(tree);
+    votes = leaf_votes(tree, leaf_nodes, prior_);
+    const bool distinct = options_.distinct && sampler_.draws();
+    for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
+      const double* counts = tree.counts.data() + static_cast<std::size_t>(leaf_nodes[leaf]) * width;
+      if (distinct)
+        spread_weights.push_back(std::accumulate(counts, counts + width, 0.0));
+      else
+        std::copy_n(counts, width, in_bag.data() + leaf * width);
+    }
+    if (sampler_.draws()) {
+      out_of_bag.resize(n_leaves * width, 0.0);
+      for (RowId row = 0; row < dataset_.n_rows(); ++row) {
+        const bool inside = members.copies[row] > 0;
+        if (inside && !distinct) continue;
+        double* counts = inside ? in_bag.data() : out_of_bag.data();
+        const double weight = dataset_.weight(row);
+        members.reach.visit(row, [&](LeafId leaf, double share) {
+          counts[static_cast<std::size_t>(leaf) * width + dataset_.labels[row]] += share * weight;
+        });
+      }
+    }
+    return pack(tree, facts);
+  }
+
+ private:
+  const Dataset& dataset_;
+  const ForestOptions& options_;
+  Sampler sampler_;
+  std::vector<double> prior_;
+};
+
+// Whether rows may be divided over branches while trees are grown.
+bool may_spread(const Dataset& dataset, const GrowOptions& options) {
+  return options.missing == Missing::fractional &&
+         std::any_of(dataset.columns.begin(), dataset.columns.end(), [](const Column& c) { return c.has_missing; });
+}
+
+// Runs body(thread, item, interrupt): only the calling thread may ask whether to stop, the others look at what it found.
+template <class F>
+void run_trees(int n_trees, ThreadPool& pool, Interrupt& interrupt, F&& body) {
+  std::atomic<bool> stopped{false};
+  // One for each thread and all its trees: small trees do too little work to be asked one by one.
+  std::vector<Interrupt> of_threads;
+  for (int t = 0; t < pool.n_threads(); ++t)
+    of_threads.emplace_back([&, t] {
+      if (t == 0 && interrupt.requested()) stopped = true;
+      return stopped.load();
+    });
+  pool.run(n_trees, [&](int thread, int item) {
+    if (stopped) throw Interrupted();
+    const auto mine = static_cast<std::size_t>(thread);
+    body(mine, static_cast<std::size_t>(item), of_threads[mine]);
+  });
+}
+
+GrownForest room_for(const Dataset& dataset, std::size_t n_trees, const ForestOptions& options) {
+  GrownForest grown;
+  grown.forest.n_classes = dataset.n_classes;
+  grown.forest.trees.resize(n_trees);
+  grown.members.n_rows = dataset.n_rows();
+  if (options.keep_members) grown.members.trees.resize(n_trees);
+  return grown;
+}
+
+}  // namespace
+
+GrownForest grow_forest(const Dataset& dataset, int n_trees, const GrowOptions& options, const ForestOptions& forest,
+                        ThreadPool& pool, Interrupt& interrupt) {
+  GrownForest grown = room_for(dataset, static_cast<std::size_t>(n_trees), forest);
+  const ForestCounter counter(dataset, forest);
+  const bool leaves_known = !may_spread(dataset, options);
+  const auto n_threads = static_cast<std::size_t>(pool.n_threads());
+  std::vector<CountScratch> scratch(n_threads);
+  std::vector<std::unique_ptr<ThreadPool>> alone;
+  std::vector<std::unique_ptr<TreeGrower>> growers;
+  for (std::size_t thread = 0; thread < n_threads; ++thread) {
+    alone.push_back(std::make_unique<ThreadPool>(1));
+    growers.push_back(std::make_unique<TreeGrower>(dataset, options, *alone.back()));
+  }
+  run_trees(n_trees, pool, interrupt, [&](std::size_t thread, std::size_t item, Interrupt& of_thread) {
+    const std::uint64_t index = forest.first_tree + item;
+    CountScratch& mine = scratch[thread];
+    counter.sampler().draw(sample_key(options.seed, index), mine.copies);
+    Tree tree = growers[thread]->grow(mine.copies, tree_key(options.seed, index), of_thread,
+                                      leaves_known ? &mine.leaf_of_row : nullptr);
+    if (!leaves_known) tree.spread_weights = sums_of_leaves(tree);
+    Members::OfTree members = counter.members(Router(tree), mine, leaves_known);
+    grown.forest.trees[item] = counter.counted(tree, members);
+    if (forest.keep_members) grown.members.trees[item] = std::move(members);
+  });
+  return grown;
+}
+
+GrownForest count_forest(const Dataset& dataset, const std::vector<Tree>& trees, std::uint64_t seed,
+                         const ForestOptions& forest, ThreadPool& pool, Interrupt& interrupt) {
+  GrownForest grown = room_for(dataset, trees.size(), forest);
+  const ForestCounter counter(dataset, forest);
+  std::vector<CountScratch> scratch(static_cast<std::size_t>(pool.n_threads()));
+  run_trees(static_cast<int>(trees.size()), pool, interrupt, [&](std::size_t thread, std::size_t item, Interrupt& of_thread) {
+    CountScratch& mine = scratch[thread];
+    counter.sampler().draw(sample_key(seed, forest.first_tree + item), mine.copies);
+    Tree tree = trees[item];
+    tree.spread_weights = sums_of_leaves(tree);
+    Members::OfTree members = counter.members(Router(tree), mine, false);
+    grown.forest.trees[item] = counter.counted(tree, members);
+    if (forest.keep_members) grown.members.trees[item] = std::move(members);
+    of_thread.check(std::uint64_t{dataset.n_rows()} * 64);
+  });
+  return grown;
+}
+
+}  // namespace petiole

@@ -1,0 +1,123 @@
+// A forest in memory: trees packed into the narrowest integers, with the class counts of their leaves only.
+//
+// The counts of an inner node are the sums over the leaves below it, and most leaves hold few classes, so leaves keep lists
+// of (class, weight). A packed tree takes some ten bytes a node, whatever the number of classes.
+#pragma once
+
+#include "codes.hpp"
+#include "grow.hpp"
+#include "reach.hpp"
+#include "sample.hpp"
+
+namespace petiole {
+
+// The weights of classes at each leaf of a tree.
+class LeafCounts {
+ public:
+  LeafCounts() = default;
+  // table: n_classes numbers for each leaf.
+  LeafCounts(const double* table, std::size_t n_leaves, int n_classes);
+  LeafCounts(Codes n_entries, Codes classes, Codes whole, std::vector<double> real)
+      : n_entries_(std::move(n_entries)), class_(std::move(classes)), whole_(std::move(whole)), real_(std::move(real)) {}
+
+  // One number per leaf: its weight.
+  LeafCounts summed() const;
+
+  // Adds scale times the weight of each class in the whole tree.
+  void add_up(double scale, double* sums) const;
+
+  // Adds scale times the weights to a table of n_classes numbers for each leaf.
+  void add(double scale, int n_classes, double* table) const;
+
+  const Codes& n_entries() const { return n_entries_; }
+  const Codes& classes() const { return class_; }
+  const Codes& whole() const { return whole_; }               // the weights, if all are whole numbers
+  const std::vector<double>& real() const { return real_; }  // else these
+
+ private:
+  double weight(std::size_t entry) const { return real_.empty() ? static_cast<double>(whole_.at(entry)) : real_[entry]; }
+
+  Codes n_entries_, class_, whole_;
+  std::vector<double> real_;
+};
+
+struct PackedTree {
+  Codes n_children;                    // per node
+  Codes feature;                       // per inner node, like the following
+  std::vector<double> threshold;       // NaN: nominal
+  Codes missing_branch;                // plus one; empty: missing values are spread everywhere
+  Codes n_categories;                  // empty: there is no nominal split
+  Codes category_branch;               // plus one
+  std::vector<NodeId> child_nodes;     // empty: children are where lay_out puts them
+  LeafCounts in_bag, out_of_bag;
+  LeafCounts spread_weights;  // one number per leaf; empty: the sums of in_bag
+  Codes vote;                 // per leaf: the class with the most in-bag rows
+
+  std::size_t n_nodes() const { return n_children.size(); }
+};
+
+// What is known of the leaves of a tree: tables of n_classes numbers for each, and a class.
+struct LeafFacts {
+  std::vector<double> in_bag, out_of_bag;  // the latter may be empty: zero
+  std::vector<double> spread_weights;      // one number each, or empty: the sums of in_bag
+  std::vector<ClassId> votes;
+};
+
+PackedTree pack(const Tree& tree, const LeafFacts& leaves);
+
+// The tree, with its spread weights and, if asked for, the in-bag counts of all nodes.
+Tree unpack(const PackedTree& packed, int n_classes, bool with_counts);
+
+// Counts at all nodes from those at leaves.
+std::vector<double> node_counts(const Tree& structure, const LeafCounts& leaves, int n_classes);
+
+// Which rows count at a leaf, and how much.
+struct CountedRows {
+  double in_bag = 1, out_of_bag = 0;
+  double least = 0;  // counts are those of the nearest ancestor that has this weight of them, or of the root
+};
+
+// Whose counts a leaf holds: those of the leaves in a range of the order in which a walk from the root meets them.
+struct CountedLeaves {
+  LeafId position = 0;  // of the leaf itself in that order
+  LeafId begin = 0, end = 0;
+
+  bool holds(const CountedLeaves& other) const { return begin <= other.position && other.position < end; }
+};
+
+// Adds the counts to a table of n_classes numbers for each leaf, which is all zero. Returns whose they are; empty: each
+// leaf's own.
+std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, CountedRows rows, double* out);
+
+struct Forest {
+  int n_classes = 0;
+  std::vector<PackedTree> trees;
+};
+
+// Throws std::invalid_argument unless every number is one that the rest of the core can rely on.
+void check(const Forest& forest);
+
+// Of trees that were not grown here; votes are those of the in-bag counts.
+PackedTree pack(const Tree& tree, const std::vector<double>& out_of_bag_node_counts, const std::vector<double>& prior);
+
+struct ForestOptions {
+  Bootstrap bootstrap = Bootstrap::stratified;
+  bool distinct = false;      // a row counts once in the leaves, however often it is in the sample
+  bool keep_members = false;
+  std::uint64_t first_tree = 0;
+};
+
+struct GrownForest {
+  Forest forest;
+  Members members;  // empty unless asked for
+};
+
+// Grows trees first_tree, first_tree + 1, ... of the forest that `options.seed` stands for; trees in parallel.
+GrownForest grow_forest(const Dataset& dataset, int n_trees, const GrowOptions& options, const ForestOptions& forest,
+                        ThreadPool& pool, Interrupt& interrupt);
+
+// The same for trees that exist already: their members and counts. In-bag counts with copies are those of the trees.
+GrownForest count_forest(const Dataset& dataset, const std::vector<Tree>& trees, std::uint64_t seed,
+                         const ForestOptions& forest, ThreadPool& pool, Interrupt& interrupt);
+
+}  // namespace petiole

@@ -1,0 +1,100 @@
+#include "out_of_bag.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace petiole {
+namespace {
+
+constexpr std::size_t kRowsPerItem = 2048;
+// Weights below this are what subtraction leaves of nothing.
+constexpr double kNothing = 1e-9;
+
+// Runs body(begin, end) over rows in parallel.
+template <class F>
+void over_rows(std::size_t n_rows, ThreadPool& pool, F&& body) {
+  pool.run(static_cast<int>((n_rows + kRowsPerItem - 1) / kRowsPerItem), [&](int, int item) {
+    const std::size_t begin = static_cast<std::size_t>(item) * kRowsPerItem;
+    body(begin, std::min(n_rows, begin + kRowsPerItem));
+  });
+}
+
+// out[row] = sums[row] / shares[row], NaN where the share is zero.
+void divide(double* out, const std::vector<double>& shares, std::size_t width) {
+  for (std::size_t r = 0; r < shares.size(); ++r)
+    for (std::size_t k = 0; k < width; ++k)
+      out[r * width + k] = shares[r] > 0 ? out[r * width + k] / shares[r] : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Rows in blocks, trees outside the rows of a block, so that one tree's table stays in the cache. add(tree, row, leaf,
+// share, to) returns the share that counts.
+template <class F>
+void average_unseen(const Members& members, std::size_t width, Asked asked, ThreadPool& pool, double* out, F&& add) {
+  over_rows(asked.n, pool, [&](std::size_t begin, std::size_t end) {
+    std::fill(out + begin * width, out + end * width, 0.0);
+    std::vector<double> shares(end - begin, 0.0);
+    for (std::size_t t = 0; t < members.trees.size(); ++t) {
+      const Members::OfTree& tree = members.trees[t];
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t row = asked.row(i);
+        if (tree.copies_of(row) > 0) continue;
+        tree.reach.visit(row, [&](LeafId leaf, double share) {
+          shares[i - begin] += add(t, row, leaf, share, out + i * width);
+        });
+      }
+    }
+    divide(out + begin * width, shares, width);
+  });
+}
+
+}  // namespace
+
+void out_of_bag_votes(const Members& members, const Ballot& ballot, ThreadPool& pool, std::int32_t* winners,
+                      double* votes) {
+  const std::size_t width = ballot.n_classes();
+  over_rows(members.n_rows, pool, [&](std::size_t begin, std::size_t end) {
+    std::vector<double> of_row;
+    for (std::size_t row = begin; row < end; ++row) {
+      winners[row] = ballot.winner(
+          row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
+          [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, of_row);
+      std::copy(of_row.begin(), of_row.end(), votes + row * width);
+    }
+  });
+}
+
+void out_of_bag_average(const Members& members, const LeafTables& tables, Asked asked, ThreadPool& pool, double* out) {
+  const std::size_t width = tables.n_columns();
+  average_unseen(members, width, asked, pool, out, [&](std::size_t t, std::size_t, LeafId leaf, double share, double* to) {
+    const double* from = tables.row(t, leaf);
+    for (std::size_t k = 0; k < width; ++k) to[k] += share * from[k];
+    return share;
+  });
+}
+
+void out_of_bag_frequencies(const Members& members, const LeafTables& counts, double oob_weight, TrainingRows rows,
+                            Asked asked, ThreadPool& pool, double* out) {
+  const std::size_t width = counts.n_columns();
+  average_unseen(members, width, asked, pool, out, [&](std::size_t t, std::size_t row, LeafId leaf, double share, double* to) {
+    const double* from = counts.row(t, leaf);
+    const std::size_t y = rows.labels[row];
+    double own_share = share;
+    if (!counts.has_own_counts() && members.trees[t].reach.is_spread(row)) {
+      // All parts of the row that are below the ancestor are in its counts.
+      own_share = 0;
+      members.trees[t].reach.visit(row, [&](LeafId other, double part) {
+        if (counts.holds(t, leaf, other)) own_share += part;
+      });
+    }
+    const double own = oob_weight * rows.weight(row) * own_share;
+    double total = -own;
+    for (std::size_t k = 0; k < width; ++k) total += from[k];
+    if (total <= kNothing) return 0.0;
+    const double scale = share / total;
+    for (std::size_t k = 0; k < width; ++k) to[k] += scale * from[k];
+    to[y] -= scale * std::min(own, from[y]);
+    return share;
+  });
+}
+
+}  // namespace petiole

@@ -1,0 +1,242 @@
+#include "vote_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace petiole {
+namespace {
+
+constexpr std::size_t kRowsPerBlock = 256;
+// Weights below this are what subtraction leaves of nothing.
+constexpr double kNothing = 1e-9;
+
+// A part of a training row at a leaf.
+struct Part {
+  ClassId vote, label;
+  double in_bag, out_of_bag;
+};
+
+// The parts at every leaf, grouped by leaf.
+struct PartsByLeaf {
+  std::vector<std::size_t> start;
+  std::vector<Part> parts;
+};
+
+PartsByLeaf parts_by_leaf(const Members::OfTree& tree, std::size_t n_rows, const std::int32_t* votes, TrainingRows rows,
+                          bool distinct) {
+  PartsByLeaf found;
+  found.start.assign(static_cast<std::size_t>(tree.n_leaves) + 1, 0);
+  const auto over_parts = [&](auto&& f) {
+    for (std::size_t row = 0; row < n_rows; ++row)
+      if (votes[row] >= 0) tree.reach.visit(row, [&](LeafId leaf, double share) { f(row, static_cast<std::size_t>(leaf), share); });
+  };
+  over_parts([&](std::size_t, std::size_t leaf, double) { ++found.start[leaf + 1]; });
+  std::partial_sum(found.start.begin(), found.start.end(), found.start.begin());
+  found.parts.resize(found.start.back());
+  auto next = found.start;
+  over_parts([&](std::size_t row, std::size_t leaf, double share) {
+    const std::uint16_t copies = tree.copies_of(row);
+    const double weight = share * rows.weight(row) * (distinct ? 1 : std::max<std::uint16_t>(copies, 1));
+    found.parts[next[leaf]++] = {static_cast<ClassId>(votes[row]), rows.labels[row], copies > 0 ? weight : 0.0,
+                                 copies > 0 ? 0.0 : weight};
+  });
+  return found;
+}
+
+VoteTables::OfTree tables_of(PartsByLeaf found) {
+  VoteTables::OfTree tables;
+  for (std::size_t leaf = 0; leaf + 1 < found.start.size(); ++leaf) {
+    const auto begin = found.parts.begin() + static_cast<std::ptrdiff_t>(found.start[leaf]);
+    const auto end = found.parts.begin() + static_cast<std::ptrdiff_t>(found.start[leaf + 1]);
+    std::stable_sort(begin, end, [](const Part& a, const Part& b) {
+      return a.vote != b.vote ? a.vote < b.vote : a.label < b.label;
+    });
+    for (auto part = begin; part != end; ++part) {
+      const bool new_row = part == begin || part->vote != (part - 1)->vote;
+      if (new_row) {
+        if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
+        tables.row_vote.push_back(part->vote);
+      }
+      if (new_row || part->label != (part - 1)->label) {
+        tables.entry_class.push_back(part->label);
+        tables.in_bag.push_back(0);
+        tables.out_of_bag.push_back(0);
+      }
+      tables.in_bag.back() += part->in_bag;
+      tables.out_of_bag.back() += part->out_of_bag;
+    }
+    tables.row_start.push_back(static_cast<std::int32_t>(tables.row_vote.size()));
+  }
+  if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
+  return tables;
+}
+
+}  // namespace
+
+VoteTables::VoteTables(const Members& members, const std::int32_t* votes, TrainingRows rows, int n_classes, bool distinct,
+                       ThreadPool& pool)
+    : n_classes_(n_classes), trees_(members.trees.size()) {
+  pool.run(static_cast<int>(trees_.size()), [&](int, int item) {
+    const auto t = static_cast<std::size_t>(item);
+    trees_[t] = tables_of(parts_by_leaf(members.trees[t], members.n_rows, votes, rows, distinct));
+  });
+}
+
+void VoteTables::mix(double oob_weight) {
+  oob_weight_ = oob_weight;
+  mixed_.resize(trees_.size());
+  totals_.resize(trees_.size());
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    const OfTree& tree = trees_[t];
+    mixed_[t].resize(tree.entry_class.size());
+    for (std::size_t e = 0; e < mixed_[t].size(); ++e) mixed_[t][e] = tree.in_bag[e] + oob_weight * tree.out_of_bag[e];
+    totals_[t].assign(tree.row_vote.size(), 0.0);
+    for (std::size_t row = 0; row < totals_[t].size(); ++row)
+      for (auto e = static_cast<std::size_t>(tree.entry_start[row]); e < static_cast<std::size_t>(tree.entry_start[row + 1]); ++e)
+        totals_[t][row] += mixed_[t][e];
+  }
+}
+
+// What the leaves of one row have said so far, by vote. Only votes that count are touched.
+struct VoteTables::Answer {
+  explicit Answer(int n)
+      : n_classes(static_cast<std::size_t>(n)), weight(n_classes, 0.0), share(n_classes, 0.0), said(n_classes * n_classes) {}
+
+  std::size_t n_classes;
+  std::vector<std::size_t> votes;  // that count
+  std::vector<double> weight;      // of each vote, 0: does not count
+  std::vector<double> share;       // of the leaves that have a row for the vote
+  std::vector<double> said;        // sums of these rows, n_classes x n_classes
+
+  void start(int winner, const double* n_votes, Rows which) {
+    for (const std::size_t j : votes) weight[j] = 0;
+    votes.clear();
+    const auto count = [this](std::size_t j, double of_vote) {
+      votes.push_back(j);
+      weight[j] = of_vote;
+      share[j] = 0;
+      std::fill_n(said.begin() + static_cast<std::ptrdiff_t>(j * n_classes), n_classes, 0.0);
+    };
+    if (which == Rows::winner) {
+      if (winner >= 0) count(static_cast<std::size_t>(winner), 1.0);
+      return;
+    }
+    for (std::size_t j = 0; j < n_classes; ++j)
+      if (n_votes[j] > 0) count(j, n_votes[j]);
+  }
+
+  // The mean over votes of the mean over leaves; NaN if no leaf has said anything.
+  void finish(double* out) const {
+    double answered = 0;
+    std::fill_n(out, n_classes, 0.0);
+    for (const std::size_t j : votes) {
+      if (share[j] <= 0) continue;
+      const double scale = weight[j] / share[j];
+      for (std::size_t k = 0; k < n_classes; ++k) out[k] += scale * said[j * n_classes + k];
+      answered += weight[j];
+    }
+    for (std::size_t k = 0; k < n_classes; ++k)
+      out[k] = answered > 0 ? out[k] / answered : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+// Adds the rows of one leaf for the votes that count. `own` is the weight with which the row of data itself is in this
+// leaf's row for `own_vote`, under its class.
+void VoteTables::add_leaf(std::size_t tree, LeafId leaf, double share, double own, int own_vote, ClassId own_class,
+                          Answer& answer) const {
+  const OfTree& tables = trees_[tree];
+  const double* mixed = mixed_[tree].data();
+  const auto at = static_cast<std::size_t>(leaf);
+  for (auto row = static_cast<std::size_t>(tables.row_start[at]); row < static_cast<std::size_t>(tables.row_start[at + 1]); ++row) {
+    const std::size_t j = tables.row_vote[row];
+    if (answer.weight[j] <= 0) continue;
+    const double removed = static_cast<int>(j) == own_vote ? own : 0.0;
+    const double total = totals_[tree][row] - removed;
+    if (total <= kNothing) continue;
+    const double scale = share / total;
+    double* said = answer.said.data() + j * answer.n_classes;
+    for (auto e = static_cast<std::size_t>(tables.entry_start[row]); e < static_cast<std::size_t>(tables.entry_start[row + 1]); ++e) {
+      const ClassId k = tables.entry_class[e];
+      said[k] += scale * (k == own_class ? std::max(0.0, mixed[e] - removed) : mixed[e]);
+    }
+    answer.share[j] += share;
+  }
+}
+
+// Writes the mean of the rows that answer for one row of data, NaN if none does. `own` is the weight with which the row
+// itself is in the tables, under the vote `winner` and its own class.
+template <class Reach, class TakesPart>
+void VoteTables::ask(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, int winner, const double* votes, Rows which,
+                     double own, ClassId own_class, Answer& answer, double* out) const {
+  answer.start(winner, votes, which);
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    if (!takes_part(t)) continue;
+    reach_of(t).visit(row, [&](LeafId leaf, double share) {
+      add_leaf(t, leaf, share, own * share, winner, own_class, answer);
+    });
+  }
+  answer.finish(out);
+}
+
+void VoteTables::out_of_bag(const Members& members, const std::int32_t* winners, const double* votes, Rows which,
+                            TrainingRows rows, petiole::Asked asked, ThreadPool& pool, double* out) const {
+  const auto n_classes = static_cast<std::size_t>(n_classes_);
+  pool.run(static_cast<int>((asked.n + kRowsPerBlock - 1) / kRowsPerBlock), [&](int, int item) {
+    Answer answer(n_classes_);
+    const std::size_t begin = static_cast<std::size_t>(item) * kRowsPerBlock;
+    for (std::size_t i = begin; i < std::min(asked.n, begin + kRowsPerBlock); ++i) {
+      const std::size_t row = asked.row(i);
+      ask(row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
+          [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, winners[row], votes + row * n_classes, which,
+          oob_weight_ * rows.weight(row), rows.labels[row], answer, out + i * n_classes);
+    }
+  });
+}
+
+void VoteTables::look_up(const ForestRouter& router, const Matrix& queries, const Ballot& ballot, std::size_t n_voters,
+                         Rows which, const LeafTables& tables, ThreadPool& pool, std::int32_t* winners, double* votes,
+                         double* out, double* averages) const {
+  const auto n_classes = static_cast<std::size_t>(n_classes_);
+  const std::size_t width = tables.n_columns();
+  router.over_blocks(queries, kRowsPerBlock, pool, [&](std::size_t, const ForestRouter::Block& block) {
+    Answer answer(n_classes_);
+    std::vector<double> of_row;
+    const auto all = [](std::size_t) { return true; };
+    const auto voter = [&](std::size_t t) { return t < n_voters; };
+    const auto reach_of = [&](std::size_t t) -> const TreeReach& { return block.trees[t]; };
+    const auto first = static_cast<std::size_t>(block.begin);
+    std::fill_n(averages + first * width, block.n * width, 0.0);
+    const double share_of_tree = 1.0 / static_cast<double>(trees_.size());
+    for (std::size_t t = 0; t < trees_.size() && width > 0; ++t)
+      for (std::size_t r = 0; r < block.n; ++r)
+        block.trees[t].visit(r, [&](LeafId leaf, double share) {
+          const double* from = tables.row(t, leaf);
+          double* to = averages + (first + r) * width;
+          for (std::size_t k = 0; k < width; ++k) to[k] += share * share_of_tree * from[k];
+        });
+    for (std::size_t r = 0; r < block.n; ++r) {
+      winners[first + r] = ballot.winner(r, reach_of, voter, of_row);
+      std::copy(of_row.begin(), of_row.end(), votes + (first + r) * n_classes);
+      ask(r, reach_of, all, winners[first + r], of_row.data(), which, 0.0, 0, answer, out + (first + r) * n_classes);
+    }
+  });
+}
+
+void VoteTables::look_up(const Members& found, const Ballot& ballot, std::size_t n_voters, Rows which, ThreadPool& pool,
+                         std::int32_t* winners, double* votes, double* out) const {
+  const auto n_classes = static_cast<std::size_t>(n_classes_);
+  pool.run(static_cast<int>((found.n_rows + kRowsPerBlock - 1) / kRowsPerBlock), [&](int, int item) {
+    Answer answer(n_classes_);
+    std::vector<double> of_row;
+    const auto reach_of = [&](std::size_t t) -> const TreeReach& { return found.trees[t].reach; };
+    const std::size_t begin = static_cast<std::size_t>(item) * kRowsPerBlock;
+    for (std::size_t row = begin; row < std::min(found.n_rows, begin + kRowsPerBlock); ++row) {
+      winners[row] = ballot.winner(row, reach_of, [&](std::size_t t) { return t < n_voters; }, of_row);
+      std::copy(of_row.begin(), of_row.end(), votes + row * n_classes);
+      ask(row, reach_of, [](std::size_t) { return true; }, winners[row], of_row.data(), which, 0.0, 0, answer, out + row * n_classes);
+    }
+  });
+}
+
+}  // namespace petiole

@@ -1,0 +1,96 @@
+"""The logarithmic opinion pool: several probabilities of the same thing become one.
+
+    p_k  ∝  exp(b_k) · Π_c p_ck ^ w_ck
+
+Weights are learned on rows that no component has seen. They sum to about one where components are calibrated, to more
+where they are too timid and to less where they are too bold, so the pool calibrates while it combines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+
+from petiole import _core
+
+Floats = npt.NDArray[np.float64]
+
+# How strongly the mean weight of a component is held where it starts, the weights of single classes at that mean, and
+# intercepts at zero. In nats per squared unit: so many rows can overrule them whatever their number.
+MEAN_RIDGE, CLASS_RIDGE, INTERCEPT_RIDGE = 2.0, 10.0, 3.0
+MAX_ITERATIONS = 60
+
+
+@dataclass(frozen=True)
+class LogPool:
+    """Weights of shape (n_components, n_classes), at least 0, and intercepts; probabilities are raised to ``floor``."""
+
+    weights: Floats
+    intercepts: Floats
+    floor: float
+
+    def combine(self, components: Sequence[Floats]) -> Floats:
+        """The pool of components that are (n_rows, n_classes) each; rows sum to 1."""
+        scores = np.tile(self.intercepts, (len(components[0]), 1))
+        for proba, weights in zip(components, self.weights, strict=True):
+            scores += weights * log_floored(proba, self.floor)
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+
+def log_floored(proba: Floats, floor: float) -> Floats:
+    """Logarithms of probabilities that were raised to a floor and divided by their sum."""
+    raised = np.maximum(proba, floor)
+    return np.log(raised / raised.sum(axis=1, keepdims=True))
+
+
+def fit_pool(
+    components: Sequence[Floats],
+    labels: npt.NDArray[np.int32],
+    row_weights: Floats | None,
+    starts: Floats,
+    floor: float,
+    n_threads: int = 1,
+) -> LogPool:
+    """The pool with the least log-loss on rows that the components have not seen, plus the ridges.
+
+    The problem is convex: a minimum is the minimum. Weights are at least 0 not only because a vote against oneself
+    makes no sense: leaving a row out of the counts in which it is looked up moves them away from its label, by which a
+    difference of two components would betray it.
+
+    ``starts`` has a weight for each component, from which its ridge pulls.
+    """
+    n_rows, n_classes = components[0].shape
+    start = np.repeat(starts[:, np.newaxis], n_classes, axis=1)
+    if n_rows == 0 or n_classes == 1:
+        return LogPool(start, np.zeros(n_classes), floor)
+    logs = np.stack([log_floored(proba, floor) for proba in components], axis=1).astype(np.float32)
+    n_weights = start.size
+
+    def objective(x: Floats) -> tuple[float, Floats]:
+        weights, intercepts = x[:n_weights].reshape(start.shape), x[n_weights:]
+        loss, weight_slopes, intercept_slopes = _core.pool_loss(
+            logs, labels, row_weights, weights, intercepts, n_threads
+        )
+        mean = weights.mean(axis=1)
+        apart, moved = weights - mean[:, np.newaxis], mean - starts
+        loss += 0.5 * (MEAN_RIDGE * moved @ moved + CLASS_RIDGE * np.sum(apart**2))
+        loss += 0.5 * INTERCEPT_RIDGE * intercepts @ intercepts
+        weight_slopes += CLASS_RIDGE * apart + MEAN_RIDGE * moved[:, np.newaxis] / n_classes
+        return loss, np.concatenate([weight_slopes.ravel(), intercept_slopes + INTERCEPT_RIDGE * intercepts])
+
+    bounds = Bounds(np.concatenate([np.zeros(n_weights), np.full(n_classes, -np.inf)]), np.inf)
+    found = minimize(
+        objective,
+        np.concatenate([start.ravel(), np.zeros(n_classes)]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-8},
+    )
+    return LogPool(found.x[:n_weights].reshape(start.shape), found.x[n_weights:], floor)
