@@ -10,7 +10,13 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-from petiole import BaggedPETClassifier, PETClassifier, from_sklearn
+from petiole import (
+    BaggedPETClassifier,
+    MOBESPClassifier,
+    PETClassifier,
+    ProbabilityForestClassifier,
+    from_sklearn,
+)
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, MBranch, MEstimate, Raw
 
 
@@ -180,3 +186,128 @@ def test_copies_importances_and_errors(iris):
     ]:
         with pytest.raises(ValueError, match=message):
             BaggedPETClassifier(**bad).fit(X, y)
+
+
+def imbalanced(n, seed):
+    """Two classes, one of them rare, whose true probabilities are known."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 4))
+    p = 1 / (1 + np.exp(3.5 - 1.5 * X[:, 0] - X[:, 1]))
+    return X, (random.random(n) < p).astype(int), p
+
+
+def test_balanced_splits_leave_probabilities_true():
+    """A forest that is told to balance classes says of one row in ten that it is of the rare class, and is wrong."""
+    X, y, _ = imbalanced(3000, 0)
+    X_new, y_new, p_new = imbalanced(6000, 1)
+    balanced = RandomForestClassifier(100, class_weight="balanced", min_samples_leaf=5, random_state=0).fit(X, y)
+    ours = [
+        ProbabilityForestClassifier(100, split_class_weight="balanced", random_state=0),
+        BaggedPETClassifier.eb_pets(n_estimators=100, split_class_weight="balanced", random_state=0),
+        MOBESPClassifier(100, split_class_weight="balanced", random_state=0),
+    ]
+    far_off = abs(balanced.predict_proba(X_new)[:, 1].mean() - y_new.mean())
+    assert far_off > 0.05
+    for model in ours:
+        proba = model.fit(X, y).predict_proba(X_new)[:, 1]
+        assert abs(proba.mean() - y_new.mean()) < 0.015
+        error, theirs = np.mean((proba - p_new) ** 2), np.mean((balanced.predict_proba(X_new)[:, 1] - p_new) ** 2)
+        assert error < 0.5 * theirs
+
+
+ALL_THREE = [
+    BaggedPETClassifier.eb_pets(n_estimators=20, random_state=0),
+    MOBESPClassifier(20, random_state=0),
+    ProbabilityForestClassifier(20, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", ALL_THREE, ids=lambda model: type(model).__name__)
+def test_permutation_importance_finds_what_matters(model):
+    X, y = noisy(300)
+    found = clone(model).fit(X, y).oob_permutation_importance(X, y, n_repeats=3)
+    assert found.importances.shape == (6, 3)
+    assert found.importances_mean[:2].min() > found.importances_mean[2:].max()
+    error = clone(model).fit(X, y).oob_permutation_importance(X, y, n_repeats=1, loss="error")
+    assert 0 < error.baseline < 0.5 and error.importances_mean[:2].min() > 0
+    with pytest.raises(ValueError, match="fitted on"):
+        clone(model).fit(X, y).oob_permutation_importance(X[:200], y[:200])
+
+
+@pytest.mark.parametrize("model", ALL_THREE, ids=lambda model: type(model).__name__)
+def test_spread_of_the_trees_and_paths(model, iris):
+    X, y = iris
+    model = clone(model).fit(X, y)
+    spread = model.predict_proba_std(X)
+    assert spread.shape == (150, 3) and (spread >= 0).all() and spread.max() > 0.2
+    paths, start = model.decision_path(X[:5])
+    assert len(start) == len(model.trees_) + 1 and paths.shape == (5, start[-1])
+    leaves = model.apply(X[:5])
+    for tree in range(len(model.trees_)):
+        assert all(paths[row, start[tree] + leaves[row, tree]] for row in range(5))
+    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+def test_out_of_bag_rows_of_weight_zero_are_queries(iris):
+    X, y = iris
+    weights = np.ones(150)
+    weights[::10] = 0
+    model = BaggedPETClassifier.eb_pets(n_estimators=40, oob_score=True, random_state=0).fit(X, y, weights)
+    assert model.oob_predict_proba_.shape == (150, 3) and model.oob_decision_.shape == (150,)
+    np.testing.assert_array_equal(model.oob_predict_proba_[::10], model.predict_proba(X[::10]))
+    assert not np.array_equal(model.oob_predict_proba_[1], model.predict_proba(X[1:2])[0])
+
+
+def test_out_of_bag_scores_tell_the_truth():
+    X, y = noisy(600)
+    X_new, y_new = noisy(4000, seed=1)
+    for kind in (BaggedPETClassifier.eb_pets, MOBESPClassifier, ProbabilityForestClassifier):
+        model = kind(n_estimators=100, oob_score=True, random_state=0).fit(X, y)
+        assert model.oob_log_loss_ == pytest.approx(log_loss_bits(model, X_new, y_new), abs=0.06)
+        assert model.oob_score_ == pytest.approx(np.mean(model.predict(X_new) == y_new), abs=0.05)
+
+
+def test_merging_wants_equals(iris):
+    X, y = iris
+    one = BaggedPETClassifier(3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="same class"):
+        one.merged(MOBESPClassifier(3, random_state=0).fit(X, y))
+    with pytest.raises(ValueError, match="classes differ"):
+        one.merged(BaggedPETClassifier(3, random_state=0).fit(X, y + 1))
+    with pytest.raises(ValueError, match="columns"):
+        one.merged(BaggedPETClassifier(3, random_state=0, categorical_features=[0]).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"components": ("raw", "raw")}, "components"),
+        ({"components": ("leaf",)}, "components='leaf'"),
+        ({"max_features": ()}, "max_features"),
+        ({"max_features": ("sqrt", "sqrt")}, "max_features"),
+        ({"bootstrap": False}, "bootstrap=False"),
+        ({"floor": 0.9}, "floor=0.9"),
+        ({"coarse_rows": 0}, "coarse_rows=0"),
+    ],
+)
+def test_probability_forest_refuses(parameters, message, iris):
+    with pytest.raises(ValueError, match=message):
+        ProbabilityForestClassifier(4, **parameters).fit(*iris)
+
+
+def test_warm_start_wants_the_same_data(iris):
+    X, y = iris
+    model = BaggedPETClassifier(3, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="differ"):
+        model.set_params(n_estimators=5).fit(X + 1, y)
+    with pytest.raises(ValueError, match="n_estimators=2"):
+        model.set_params(n_estimators=2).fit(X, y)
+    with pytest.warns(UserWarning, match="no tree is added"):
+        model.set_params(n_estimators=3).fit(X, y)
+
+
+def test_a_pickled_forest_is_small():
+    X, y = make_classification(5000, 10, n_informative=6, random_state=0)
+    model = BaggedPETClassifier.random_forest(n_estimators=20, random_state=0).fit(X, y)
+    n_nodes = sum(tree.n_nodes for tree in model.trees_)
+    assert len(pickle.dumps(model)) < 16 * n_nodes

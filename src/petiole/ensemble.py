@@ -262,7 +262,8 @@ class ForestClassifier(TreeBasedClassifier):
         def loss_of(matrix: npt.NDArray[Any]) -> float:
             proba, _, n_used = self.trees_.router.average(matrix, tables, members, False, self._n_threads())
             asked = n_used > 0
-            return _scores(proba[asked], training.labels[asked], weights[asked])[_LOSSES[loss]]
+            score = _scores(proba[asked], training.labels[asked], weights[asked])[_LOSSES[loss]]
+            return 1.0 - score if loss == "error" else score
 
         random = np.random.default_rng(random_state)
         baseline = loss_of(training.matrix)
@@ -273,8 +274,6 @@ class ForestClassifier(TreeBasedClassifier):
                 shuffled[:, feature] = random.permutation(training.matrix[:, feature])
                 importances[feature, repeat] = loss_of(shuffled) - baseline
             shuffled[:, feature] = training.matrix[:, feature]
-        if loss == "error":
-            baseline, importances = -baseline, -importances  # accuracies so far
         return Bunch(
             importances=importances,
             importances_mean=importances.mean(axis=1),
