@@ -22,17 +22,24 @@ class Ballot {
   template <class Reach, class TakesPart>
   int winner(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, std::vector<double>& votes) const {
     votes.assign(n_classes(), 0.0);
-    bool any = false;
-    for (std::size_t t = 0; t < n_trees(); ++t) {
-      if (!takes_part(t)) continue;
-      const TreeReach& reach = reach_of(t);
-      votes[reach.is_spread(row) ? vote_of_spread(reach, t, row) : leaf_votes_[t][static_cast<std::size_t>(reach.leaves()[row])]] += 1;
-      any = true;
-    }
-    if (!any) return -1;
-    const double most = *std::max_element(votes.begin(), votes.end());
+    for (std::size_t t = 0; t < n_trees(); ++t)
+      if (takes_part(t)) votes[vote(t, reach_of(t), row)] += 1;
+    return decide(row, reach_of, takes_part, votes.data());
+  }
+
+  // The vote of one tree.
+  std::size_t vote(std::size_t tree, const TreeReach& reach, std::size_t row) const {
+    return reach.is_spread(row) ? vote_of_spread(reach, tree, row)
+                                : leaf_votes_[tree][static_cast<std::size_t>(reach.leaves()[row])];
+  }
+
+  // The winner of votes that have been added up.
+  template <class Reach, class TakesPart>
+  int decide(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, const double* votes) const {
+    const double most = *std::max_element(votes, votes + n_classes());
+    if (most <= 0) return -1;
     std::vector<std::size_t> tied;
-    for (std::size_t k = 0; k < votes.size(); ++k)
+    for (std::size_t k = 0; k < n_classes(); ++k)
       if (votes[k] == most) tied.push_back(k);
     if (tied.size() == 1) return static_cast<int>(tied[0]);
     std::vector<double> sums(n_classes(), 0.0);

@@ -177,6 +177,23 @@ void ForestRouter::walk(const Matrix& queries, Scratch& scratch) const {
   });
 }
 
+void add_rows(const TreeReach& reach, std::size_t n_rows, const LeafTables& tables, std::size_t tree, double* out) {
+  const std::size_t width = tables.n_columns();
+  const LeafId* leaves = reach.leaves();
+  const double* table = tables.of_tree(tree);
+  for (std::size_t r = 0; r < n_rows; ++r) {
+    double* to = out + r * width;
+    if (leaves[r] >= 0) {
+      const double* from = table + static_cast<std::size_t>(leaves[r]) * width;
+      for (std::size_t k = 0; k < width; ++k) to[k] += from[k];
+      continue;
+    }
+    reach.visit(r, [&](LeafId leaf, double share) {
+      for (std::size_t k = 0; k < width; ++k) to[k] += share * tables.row(tree, leaf)[k];
+    });
+  }
+}
+
 void ForestRouter::average(const Matrix& queries, const LeafTables& tables, const Members* members, ThreadPool& pool,
                            double* out, double* squares, std::int32_t* n_used) const {
   const std::size_t width = tables.n_columns();
@@ -185,10 +202,14 @@ void ForestRouter::average(const Matrix& queries, const LeafTables& tables, cons
     std::fill_n(to, block.n * width, 0.0);
     double* const to_squares = squares == nullptr ? nullptr : squares + static_cast<std::size_t>(block.begin) * width;
     if (to_squares != nullptr) std::fill_n(to_squares, block.n * width, 0.0);
-    std::vector<std::int32_t> used(block.n, 0);
+    std::vector<std::int32_t> used(block.n, members == nullptr && squares == nullptr ? static_cast<std::int32_t>(trees_.size()) : 0);
     std::vector<double> of_tree(width);
     for (std::size_t t = 0; t < trees_.size(); ++t) {
       const TreeReach& reach = block.trees[t];
+      if (members == nullptr && to_squares == nullptr) {
+        add_rows(reach, block.n, tables, t, to);
+        continue;
+      }
       for (std::size_t r = 0; r < block.n; ++r) {
         if (members != nullptr && members->trees[t].copies_of(static_cast<std::size_t>(block.begin) + r) > 0) continue;
         ++used[r];

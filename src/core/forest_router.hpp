@@ -103,6 +103,9 @@ class LeafTables {
   std::vector<std::vector<CountedLeaves>> counted_;
 };
 
+// Adds to each row's numbers those of the leaves that it reaches in one tree.
+void add_rows(const TreeReach& reach, std::size_t n_rows, const LeafTables& tables, std::size_t tree, double* out);
+
 class ForestRouter {
  public:
   // Trees are unpacked in parallel.

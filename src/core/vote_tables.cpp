@@ -8,6 +8,7 @@ namespace petiole {
 namespace {
 
 constexpr std::size_t kRowsPerBlock = 256;
+constexpr std::size_t kAnswerNumbers = 1 << 14;
 // Weights below this are what subtraction leaves of nothing.
 constexpr double kNothing = 1e-9;
 
@@ -199,27 +200,33 @@ void VoteTables::look_up(const ForestRouter& router, const Matrix& queries, cons
                          double* out, double* averages) const {
   const auto n_classes = static_cast<std::size_t>(n_classes_);
   const std::size_t width = tables.n_columns();
-  router.over_blocks(queries, kRowsPerBlock, pool, [&](std::size_t, const ForestRouter::Block& block) {
-    Answer answer(n_classes_);
-    std::vector<double> of_row;
-    const auto all = [](std::size_t) { return true; };
-    const auto voter = [&](std::size_t t) { return t < n_voters; };
-    const auto reach_of = [&](std::size_t t) -> const TreeReach& { return block.trees[t]; };
+  // Answers of a block stay in the second cache.
+  const std::size_t block_rows = std::clamp<std::size_t>(kAnswerNumbers / (n_classes * n_classes), 16, kRowsPerBlock);
+  std::vector<std::vector<Answer>> answers(static_cast<std::size_t>(pool.n_threads()));
+  router.over_blocks(queries, block_rows, pool, [&](std::size_t thread, const ForestRouter::Block& block) {
+    auto& mine = answers[thread];
+    while (mine.size() < block.n) mine.emplace_back(n_classes_);
     const auto first = static_cast<std::size_t>(block.begin);
+    double* const of_block = votes + first * n_classes;
+    std::fill_n(of_block, block.n * n_classes, 0.0);
     std::fill_n(averages + first * width, block.n * width, 0.0);
-    const double share_of_tree = 1.0 / static_cast<double>(trees_.size());
-    for (std::size_t t = 0; t < trees_.size() && width > 0; ++t)
-      for (std::size_t r = 0; r < block.n; ++r)
-        block.trees[t].visit(r, [&](LeafId leaf, double share) {
-          const double* from = tables.row(t, leaf);
-          double* to = averages + (first + r) * width;
-          for (std::size_t k = 0; k < width; ++k) to[k] += share * share_of_tree * from[k];
-        });
-    for (std::size_t r = 0; r < block.n; ++r) {
-      winners[first + r] = ballot.winner(r, reach_of, voter, of_row);
-      std::copy(of_row.begin(), of_row.end(), votes + (first + r) * n_classes);
-      ask(r, reach_of, all, winners[first + r], of_row.data(), which, 0.0, 0, answer, out + (first + r) * n_classes);
+    // Trees outside, rows inside: one tree's tables are in the cache while all rows ask it.
+    for (std::size_t t = 0; t < trees_.size(); ++t) {
+      if (width > 0) add_rows(block.trees[t], block.n, tables, t, averages + first * width);
+      for (std::size_t r = 0; r < block.n && t < n_voters; ++r)
+        of_block[r * n_classes + ballot.vote(t, block.trees[t], r)] += 1;
     }
+    for (std::size_t i = 0; i < block.n * width; ++i) averages[first * width + i] /= static_cast<double>(trees_.size());
+    const auto reach_of = [&](std::size_t t) -> const TreeReach& { return block.trees[t]; };
+    for (std::size_t r = 0; r < block.n; ++r) {
+      const double* of_row = of_block + r * n_classes;
+      winners[first + r] = ballot.decide(r, reach_of, [&](std::size_t t) { return t < n_voters; }, of_row);
+      mine[r].start(winners[first + r], of_row, which);
+    }
+    for (std::size_t t = 0; t < trees_.size(); ++t)
+      for (std::size_t r = 0; r < block.n; ++r)
+        block.trees[t].visit(r, [&](LeafId leaf, double share) { add_leaf(t, leaf, share, 0.0, -1, 0, mine[r]); });
+    for (std::size_t r = 0; r < block.n; ++r) mine[r].finish(out + (first + r) * n_classes);
   });
 }
 
