@@ -643,26 +643,6 @@ VoteTables joined_vote_tables(const std::vector<const VoteTables*>& parts, doubl
   return all;
 }
 
-// The rows of one leaf, densely: (votes, weights of in-bag rows, weights of out-of-bag rows).
-nb::tuple leaf_matrix(const VoteTables& tables, std::size_t tree, std::size_t leaf) {
-  if (tree >= tables.trees().size()) throw nb::index_error("there is no such tree");
-  const VoteTables::OfTree& of_tree = tables.trees()[tree];
-  if (leaf + 1 >= of_tree.row_start.size()) throw nb::index_error("there is no such leaf");
-  const auto width = static_cast<std::size_t>(tables.n_classes());
-  const auto begin = static_cast<std::size_t>(of_tree.row_start[leaf]), end = static_cast<std::size_t>(of_tree.row_start[leaf + 1]);
-  std::vector<std::int32_t> votes;
-  std::vector<double> in_bag((end - begin) * width, 0.0), out_of_bag(in_bag);
-  for (std::size_t row = begin; row < end; ++row) {
-    votes.push_back(of_tree.row_vote[row]);
-    for (auto e = static_cast<std::size_t>(of_tree.entry_start[row]); e < static_cast<std::size_t>(of_tree.entry_start[row + 1]); ++e) {
-      in_bag[(row - begin) * width + of_tree.entry_class[e]] = of_tree.in_bag[e];
-      out_of_bag[(row - begin) * width + of_tree.entry_class[e]] = of_tree.out_of_bag[e];
-    }
-  }
-  return nb::make_tuple(to_numpy(std::move(votes)), to_table(std::move(in_bag), end - begin, width),
-                        to_table(std::move(out_of_bag), end - begin, width));
-}
-
 nb::tuple evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs, const Labels& labels,
                         const Weights& row_weights, const Table& weights, const Vector<double>& intercepts, int n_threads) {
   const LogComponents components{logs.data(), logs.shape(0), logs.shape(1), logs.shape(2)};
@@ -767,8 +747,7 @@ void bind_forest(nb::module_& m) {
       .def("out_of_bag", &vote_tables_out_of_bag, "members"_a, "winners"_a, "votes"_a, "which"_a, "labels"_a,
            "weights"_a.none(), "rows"_a.none(), "n_threads"_a)
       .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a, "n_threads"_a)
-      .def("look_up_members", &look_up_members, "found"_a, "ballot"_a, "n_voters"_a, "which"_a, "n_threads"_a)
-      .def("leaf_matrix", &leaf_matrix, "tree"_a, "leaf"_a);
+      .def("look_up_members", &look_up_members, "found"_a, "ballot"_a, "n_voters"_a, "which"_a, "n_threads"_a);
 }
 
 }  // namespace petiole::bindings

@@ -73,11 +73,6 @@ class Forest(Sequence[Tree]):
         """The core's object that sends rows down all trees."""
         return _core.ForestRouter(self.core, 1)
 
-    def leaf_tables(self, tables: Iterable[Floats]) -> Any:
-        """The rows of the leaves in tables that have a row for every node, as the core's LeafTables."""
-        leaves = [np.ascontiguousarray(table[tree.is_leaf]) for tree, table in zip(self, tables, strict=True)]
-        return _core.LeafTables(leaves, leaves[0].shape[1])
-
 
 def sample_copies(training: TrainingSet, bootstrap: str | bool, seed: int, index: int) -> npt.NDArray[np.uint32]:
     """How often each row is in the sample of a tree; empty for all rows once."""
