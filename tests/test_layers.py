@@ -12,7 +12,7 @@ LAYERS = [
     {"_core"},
     {"parameters", "tree_text", "tree_plot", "columns", "tables"},
     {"dataset", "labels", "tree"},
-    {"grow", "impurity", "traversal", "smoothing", "pool"},
+    {"judged", "grow", "impurity", "traversal", "smoothing", "pool"},
     {"pruning", "cross_fit", "forest"},
     {"classifier"},
     {"pet", "ensemble"},

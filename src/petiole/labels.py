@@ -226,7 +226,7 @@ def _bad_weight(weights: Floats, bad: NDArray[np.bool_], remedy: str) -> ValueEr
     return ValueError(f"sample_weight[{row}]={weights[row]}: {remedy}")
 
 
-def label_codes(y: Any, classes: Array, parameter: str) -> Codes:
+def label_codes(y: Any, classes: Array, parameter: str, remedy: str = "remove these rows") -> Codes:
     """The codes of labels among known classes; a label that is none of them is an error.
 
     >>> label_codes(["yes", "no"], np.array(["no", "yes"]), "y")
@@ -236,7 +236,5 @@ def label_codes(y: Any, classes: Array, parameter: str) -> Codes:
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     for label in found.tolist():
         if label not in code_of:
-            raise ValueError(
-                f"{parameter} has the label {label!r}, which is not a class of the training data: remove these rows"
-            )
+            raise ValueError(f"{parameter} has the label {label!r}, but the classes are {classes.tolist()}: {remedy}")
     return np.array([code_of[label] for label in found.tolist()], dtype=np.int32)[codes]
