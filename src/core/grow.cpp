@@ -7,6 +7,7 @@
 #include "partition.hpp"
 #include "random.hpp"
 #include "split.hpp"
+#include "twig.hpp"
 
 namespace petiole {
 namespace {
@@ -33,6 +34,14 @@ struct Task {
   int depth = 0;
   std::uint64_t key = 0;
   Window<W> window;
+};
+
+// A node of a twig.
+struct TwigTask {
+  NodeId node = 0;
+  int depth = 0;
+  std::uint64_t key = 0;
+  Slots slots = 0;
 };
 
 template <class W>
@@ -107,26 +116,57 @@ class Grower {
     counts_.resize(nodes_.size() * static_cast<std::size_t>(dataset_.n_classes), 0.0);
   }
 
+  NodeId add_children_of(NodeId parent, SplitRule rule, int n_children) {
+    const auto first = static_cast<NodeId>(nodes_.size());
+    add_nodes(n_children);
+    BuildNode& node = nodes_[static_cast<std::size_t>(parent)];
+    node.split = std::move(rule);
+    node.first_child = first;
+    node.n_children = n_children;
+    return first;
+  }
+
   double* counts_of(NodeId node) {
     return counts_.data() + static_cast<std::size_t>(node) * static_cast<std::size_t>(dataset_.n_classes);
   }
 
   // Counts the classes of a new node and, unless it must be a leaf, puts it on the list.
   void start(Task<W> task) {
-    double* counts = counts_of(task.node);
-    const ClassId* labels = task.window.labels();
-    const W* weights = task.window.weights();
-    for (std::uint32_t i = 0; i < task.window.size(); ++i) counts[labels[i]] += static_cast<double>(weights[i]);
+    count_classes(task.window, counts_of(task.node));
+    if (must_be_leaf(task.node, task.depth))
+      record_leaf(task);
+    else
+      pending_.push_back(std::move(task));
+  }
+
+  void count_classes(const Window<W>& window, double* counts) {
+    const ClassId* labels = window.labels();
+    const W* weights = window.weights();
+    const std::uint32_t n = window.size();
+    // Rows of one class often follow each other, and adding to the same number has to wait for the last addition: so there
+    // are two of each.
+    const auto width = static_cast<std::size_t>(dataset_.n_classes);
+    class_counts_.assign(2 * width, W{0});
+    W* even = class_counts_.data();
+    W* odd = even + width;
+    std::uint32_t i = 0;
+    for (; i + 1 < n; i += 2) {
+      even[labels[i]] += weights[i];
+      odd[labels[i + 1]] += weights[i + 1];
+    }
+    if (i < n) even[labels[i]] += weights[i];
+    for (std::size_t k = 0; k < width; ++k) counts[k] = static_cast<double>(even[k] + odd[k]);
+  }
+
+  bool must_be_leaf(NodeId node, int depth) {
+    const double* counts = counts_of(node);
     double weight = 0, heaviest = 0;
     for (int k = 0; k < dataset_.n_classes; ++k) {
       weight += counts[k];
       heaviest = std::max(heaviest, counts[k]);
     }
     const bool pure = weight - heaviest <= 1e-9 * weight;
-    if (pure || task.depth >= options_.max_depth || weight < 2 * options_.min_samples_leaf - kWeightSlack)
-      record_leaf(task);
-    else
-      pending_.push_back(std::move(task));
+    return pure || depth >= options_.max_depth || weight < 2 * options_.min_samples_leaf - kWeightSlack;
   }
 
   void record_leaf(const Task<W>& task) {
@@ -138,15 +178,109 @@ class Grower {
 
   void split_if_useful(Task<W> task) {
     Window<W>& window = task.window;
+    if (window.size() <= kTwigRows && !window.frame->any_missing) return grow_twig(task);
     if (compacting_pays(window)) compact(window, compact_scratch_);
     view_node(task);
     interrupt_->check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
-    find_candidates(task.key);
+    find_candidates(task.key, *window.frame, [this](std::size_t first) { search(first); });
     const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
     if (chosen >= 0)
       split(task, candidates_[static_cast<std::size_t>(chosen)]);
     else
       record_leaf(task);
+  }
+
+  // Everything below a node of few rows.
+  void grow_twig(const Task<W>& task) {
+    twig_.open(context_, task.window);
+    interrupt_->check(std::uint64_t{task.window.size()} * (task.window.frame->columns.size() + 1));
+    twig_pending_.push_back({task.node, task.depth, task.key, twig_.all()});
+    while (!twig_pending_.empty()) {
+      const TwigTask node = twig_pending_.back();
+      twig_pending_.pop_back();
+      split_if_useful(node);
+    }
+  }
+
+  void split_if_useful(const TwigTask& task) {
+    twig_.enter(task.slots);
+    view_.n = 0;
+    find_candidates(task.key, twig_.frame(), [&](std::size_t first) { search_twig(task, first); });
+    const int chosen = choose(context_, twig_.frame(), candidates_, derive_key(task.key, 0));
+    if (chosen >= 0)
+      split(task, static_cast<std::size_t>(chosen));
+    else
+      record_leaf(task);
+  }
+
+  void record_leaf(const TwigTask& task) {
+    if (leaf_of_row_ == nullptr) return;
+    for_each_slot(task.slots, [&](std::uint32_t slot) {
+      (*leaf_of_row_)[twig_.frame().dataset_row(twig_.row(slot))] = task.node;
+    });
+  }
+
+  void search_twig(const TwigTask& task, std::size_t first) {
+    candidates_.resize(columns_.size());
+    twig_cuts_.resize(columns_.size());
+    for (std::size_t i = first; i < columns_.size(); ++i) {
+      if (!twig_.frame().columns[static_cast<std::size_t>(columns_[i])].nominal) {
+        candidates_[i] = twig_.find(columns_[i], twig_cuts_[i]);
+        continue;
+      }
+      if (view_.n == 0) view_node(task);
+      candidates_[i] = find_candidate(context_, view_, columns_[i], scratch_[0]);
+    }
+  }
+
+  // The rows of a twig's node in a row, for the search and the routing of nominal attributes.
+  void view_node(const TwigTask& task) {
+    auto& [rows, labels, weights] = twig_entries_;
+    std::uint32_t n = 0;
+    for_each_slot(task.slots, [&](std::uint32_t slot) {
+      rows[n] = twig_.row(slot);
+      labels[n] = twig_.label(slot);
+      weights[n++] = twig_.weight(slot);
+    });
+    view_rows(task.node, twig_.frame(), rows.data(), labels.data(), weights.data(), n);
+  }
+
+  void split(const TwigTask& task, std::size_t chosen) {
+    const Candidate& candidate = candidates_[chosen];
+    const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(candidate.column)];
+    twig_branches_.clear();
+    SplitRule rule;
+    if (column.nominal) {
+      Routing routing = route_nominal(column, candidate);
+      rule = std::move(routing.rule);
+      twig_branches_.assign(static_cast<std::size_t>(routing.n_children), Slots{0});
+      for_each_slot(task.slots, [&](std::uint32_t slot) {
+        const auto branch = static_cast<std::size_t>(routing.branch_of_code[column.codes->at(twig_.row(slot))]);
+        twig_branches_[branch] |= Slots{1} << slot;
+      });
+    } else {
+      const TwigCut& cut = twig_cuts_[chosen];
+      rule.threshold = threshold(twig_.frame(), column, twig_.row(cut.low), twig_.row(cut.high));
+      twig_branches_.push_back(cut.left);
+      twig_branches_.push_back(task.slots & ~cut.left);
+    }
+    rule.feature = column.feature;
+    add_children(task, std::move(rule));
+  }
+
+  void add_children(const TwigTask& task, SplitRule rule) {
+    const NodeId first = add_children_of(task.node, std::move(rule), static_cast<int>(twig_branches_.size()));
+    for (std::size_t c = 0; c < twig_branches_.size(); ++c) {
+      const TwigTask child{first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]};
+      double* counts = counts_of(child.node);
+      for_each_slot(child.slots, [&](std::uint32_t slot) {
+        counts[twig_.label(slot)] += static_cast<double>(twig_.weight(slot));
+      });
+      if (must_be_leaf(child.node, child.depth))
+        record_leaf(child);
+      else
+        twig_pending_.push_back(child);
+    }
   }
 
   static bool compacting_pays(const Window<W>& window) {
@@ -155,18 +289,23 @@ class Grower {
     return frame.code_bytes > kCacheBytes || frame.most_codes > window.size();
   }
 
-  // Numbers the labels among the classes present at the node.
   void view_node(const Task<W>& task) {
     const Window<W>& window = task.window;
-    view_.frame = window.frame.get();
-    view_.rows = window.rows();
-    view_.labels = window.labels();
-    view_.weights = window.weights();
-    view_.n = window.size();
+    view_rows(task.node, *window.frame, window.rows(), window.labels(), window.weights(), window.size());
+  }
+
+  // Numbers the labels among the classes present at the node.
+  void view_rows(NodeId node, const Frame& frame, const RowId* rows, const ClassId* labels, const W* weights,
+                 std::uint32_t n) {
+    view_.frame = &frame;
+    view_.rows = rows;
+    view_.labels = labels;
+    view_.weights = weights;
+    view_.n = n;
     view_.class_totals.clear();
     view_.class_scale.clear();
     view_.weight = 0;
-    const double* counts = counts_of(task.node);
+    const double* counts = counts_of(node);
     local_class_.resize(static_cast<std::size_t>(dataset_.n_classes));
     for (std::size_t k = 0; k < local_class_.size(); ++k) {
       local_class_[k] = static_cast<ClassId>(view_.class_totals.size());
@@ -176,24 +315,27 @@ class Grower {
       view_.weight += counts[k];
     }
     if (view_.class_totals.size() == local_class_.size()) return;
-    local_labels_.resize(window.size());
-    for (std::uint32_t i = 0; i < window.size(); ++i) local_labels_[i] = local_class_[window.labels()[i]];
+    local_labels_.resize(n);
+    for (std::uint32_t i = 0; i < n; ++i) local_labels_[i] = local_class_[labels[i]];
     view_.labels = local_labels_.data();
   }
 
-  void find_candidates(std::uint64_t key) {
+  // search(first) fills candidates_ for columns_[first..].
+  template <class Search>
+  void find_candidates(std::uint64_t key, const Frame& frame, Search&& search) {
     const auto n_features = static_cast<int>(dataset_.columns.size());
     if (options_.max_features == 0 || options_.max_features >= n_features) {
-      columns_.resize(view_.frame->columns.size());
+      columns_.resize(frame.columns.size());
       std::iota(columns_.begin(), columns_.end(), 0);
       search(0);
     } else {
-      find_sampled_candidates(key, n_features);
+      find_sampled_candidates(key, frame, n_features, search);
     }
   }
 
   // Draws max_features attributes; if none of them has a candidate, further ones until one has.
-  void find_sampled_candidates(std::uint64_t key, int n_features) {
+  template <class Search>
+  void find_sampled_candidates(std::uint64_t key, const Frame& frame, int n_features, Search&& search) {
     if (shuffled_.empty()) {
       shuffled_.resize(static_cast<std::size_t>(n_features));
       std::iota(shuffled_.begin(), shuffled_.end(), 0);
@@ -213,7 +355,7 @@ class Grower {
         const auto other = static_cast<std::size_t>(drawn) + random.below(static_cast<std::uint32_t>(n_features - drawn));
         std::swap(shuffled_[static_cast<std::size_t>(drawn)], shuffled_[other]);
         swaps_.push_back(other);
-        const std::int32_t column = view_.frame->column_of[static_cast<std::size_t>(shuffled_[static_cast<std::size_t>(drawn)])];
+        const std::int32_t column = frame.column_of[static_cast<std::size_t>(shuffled_[static_cast<std::size_t>(drawn)])];
         if (column >= 0) columns_.push_back(column);
       }
       search(searched);
@@ -222,7 +364,6 @@ class Grower {
     for (std::size_t i = swaps_.size(); i-- > 0;) std::swap(shuffled_[i], shuffled_[swaps_[i]]);
   }
 
-  // Fills candidates_ for columns_[first..].
   void search(std::size_t first) {
     candidates_.resize(columns_.size());
     const auto n = static_cast<int>(columns_.size() - first);
@@ -404,12 +545,7 @@ class Grower {
   }
 
   void add_children(const Task<W>& task, Routing routing, std::vector<Window<W>> windows) {
-    const auto first = static_cast<NodeId>(nodes_.size());
-    add_nodes(routing.n_children);
-    BuildNode& node = nodes_[static_cast<std::size_t>(task.node)];
-    node.split = std::move(routing.rule);
-    node.first_child = first;
-    node.n_children = routing.n_children;
+    const NodeId first = add_children_of(task.node, std::move(routing.rule), routing.n_children);
     // The smallest child is grown first and the largest last, when its parent's frame is no longer needed by the others.
     std::vector<int> order(static_cast<std::size_t>(routing.n_children));
     std::iota(order.begin(), order.end(), 0);
@@ -434,6 +570,7 @@ class Grower {
   std::vector<double> counts_;
   std::vector<Task<W>> pending_;
 
+  std::vector<W> class_counts_;
   NodeView<W> view_;
   std::vector<ClassId> local_class_, local_labels_;
   std::vector<std::int32_t> columns_, shuffled_;
@@ -442,6 +579,16 @@ class Grower {
   std::vector<SearchScratch<W>> scratch_;
   CompactScratch compact_scratch_;
   PartitionScratch<W> partition_scratch_;
+
+  Twig<W> twig_;
+  std::vector<TwigTask> twig_pending_;
+  std::vector<TwigCut> twig_cuts_;
+  std::vector<Slots> twig_branches_;
+  struct {
+    std::array<RowId, kTwigRows> rows;
+    std::array<ClassId, kTwigRows> labels;
+    std::array<W, kTwigRows> weights;
+  } twig_entries_;
 };
 
 // Whole-number arithmetic serves unless weights get divided or scaled, or are too large for its tables.

@@ -45,6 +45,7 @@ void Frame::add(const FrameColumn& column) {
   columns.push_back(column);
   code_bytes += std::size_t{n_rows} * static_cast<std::size_t>(column.codes->width());
   if (!column.nominal) most_codes = std::max(most_codes, column.n_codes);
+  any_missing |= column.has_missing;
 }
 
 std::shared_ptr<const Frame> frame_of(const Dataset& dataset, std::uint32_t most_copies) {
@@ -89,20 +90,18 @@ TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::u
   //   row   a B c D E f    (capitals go right)
   //   in place: a c f      scratch: B D E     then the scratch is appended.
   std::uint32_t n_left = 0, n_right = 0;
-  RowId low = 0, high = 0;
+  // The rows next to the cut, as code and row in one number: its maximum on the left, its minimum on the right.
+  std::uint64_t low = 0, high = std::numeric_limits<std::uint64_t>::max();
   column.codes->visit([&](const auto* codes) {
-    std::uint32_t below = 0, above = std::numeric_limits<std::uint32_t>::max();
     for (std::uint32_t i = 0; i < n; ++i) {
       const RowId r = row[i];
       const ClassId y = label[i];
       const W w = weight[i];
       const std::uint32_t code = codes[r];
       const std::uint32_t right = code > cut;
-      const bool nearer_below = !right && code >= below, nearer_above = right && code < above;
-      low = nearer_below ? r : low;
-      below = nearer_below ? code : below;
-      high = nearer_above ? r : high;
-      above = nearer_above ? code : above;
+      const std::uint64_t key = std::uint64_t{code} << 32 | r, goes_left = std::uint64_t{right} - 1;
+      low = std::max(low, key & goes_left);
+      high = std::min(high, key | goes_left);
       row[n_left] = r;
       label[n_left] = y;
       weight[n_left] = w;
@@ -116,7 +115,7 @@ TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::u
   std::copy_n(scratch.row.begin(), n_right, row + n_left);
   std::copy_n(scratch.label.begin(), n_right, label + n_left);
   std::copy_n(scratch.weight.begin(), n_right, weight + n_left);
-  return {n_left, low, high};
+  return {n_left, static_cast<RowId>(low), static_cast<RowId>(high)};
 }
 
 template <class W>

@@ -5,6 +5,10 @@
 // the groups are walked in a given order.
 #pragma once
 
+#include <initializer_list>
+#include <type_traits>
+
+#include "code_block.hpp"
 #include "split.hpp"
 
 namespace petiole {
@@ -22,6 +26,36 @@ struct Cut {
   double mass = 0;  // of the two sides
   double left = 0;  // weight on the left, in the criterion's scale
 };
+
+// C4.5 asks more of both sides of a numeric cut in large nodes: a tenth of the mean class size, at most 25.
+double least_side(const SearchContext& context, double known_weight);
+
+double split_info(std::initializer_list<double> branches);
+
+// C4.5: a numeric attribute pays for the choice among its cuts.
+void correct_gain(Candidate& candidate, std::uint32_t tries, double node_weight);
+
+// The candidate of a numeric attribute without missing values: `mass` is the node's, `split_weight` its weight in the
+// criterion's scale.
+Candidate numeric_candidate(const SearchContext& context, const Cut& cut, double mass, double split_weight,
+                            double node_weight);
+
+// Calls f with the criterion for weights of type W.
+template <class W, class F>
+Candidate with_criterion(const SearchContext& context, F&& f) {
+  constexpr bool kReal = std::is_same_v<W, double>;
+  switch (context.options->criterion) {
+    case Criterion::gini:
+      return f(std::conditional_t<kReal, RealGini, CountGini>{});
+    case Criterion::kearns_mansour:
+      return f(KearnsMansour<W>{});
+    default:
+      if constexpr (kReal)
+        return f(RealEntropy{});
+      else
+        return f(CountEntropy{context.log_table->data(), context.log_table->unit()});
+  }
+}
 
 // The weights of two classes at one code: two counts packed into one integer, each half of its width.
 template <class Bits>
@@ -86,20 +120,21 @@ W weight_bound(double min_side) {
   if constexpr (std::is_same_v<W, double>)
     return min_side - kWeightSlack;
   else
-    return static_cast<W>(std::ceil(min_side - kWeightSlack));
+    return std::max(W{1}, static_cast<W>(std::ceil(min_side - kWeightSlack)));
 }
 
 template <class Pair, class W>
 Pair* counters_for(const FrameColumn& column, SearchScratch<W>& scratch) {
   const std::size_t n_codes = std::size_t{column.n_codes} + 1;
-  const std::size_t n_words = n_codes * sizeof(Pair) / sizeof(std::uint64_t) + 1;
+  // With room for a whole block of counters after the last.
+  const std::size_t n_words = (n_codes + kBlockCodes) * sizeof(Pair) / sizeof(std::uint64_t) + 1;
   if (scratch.counters.size() < n_words) scratch.counters.resize(n_words);
   scratch.present.reserve(static_cast<std::uint32_t>(n_codes));
   return reinterpret_cast<Pair*>(scratch.counters.data());
 }
 
 // With this many codes per row or fewer, walking all counters is cheaper than remembering which are in use.
-constexpr std::uint32_t kDenseCodes = 2;
+constexpr std::uint32_t kDenseCodes = 8;
 
 inline bool walks_all_codes(std::uint32_t n_rows, const FrameColumn& column) {
   return column.n_codes / kDenseCodes <= n_rows;
@@ -129,6 +164,13 @@ template <class W>
 struct ClassPair {
   W zero{0}, one{0};
   W sum() const { return zero + one; }
+};
+
+// The weights to the left of a cut, and a code from which codes are on its right.
+template <class W>
+struct Boundary {
+  W zero, one;
+  std::uint32_t code;
 };
 
 // The first and the last cut that leave enough on both sides.
@@ -168,43 +210,160 @@ Ends<W> find_ends(const Pair* counters, std::uint32_t n_codes, ClassPair<W> know
 }
 
 // Boundaries wait in a block of this many, which stays in the first cache, until they are evaluated.
-constexpr std::size_t kBoundaryBlock = 512;
+constexpr std::uint32_t kBoundaryBlock = 512;
 
-// Walks the codes in order, empties the counters and hands blocks of boundaries to evaluate(begin, end): the cuts between
-// codes that do not hold the same single class. No other cut is the best, because impurity is concave (Fayyad & Irani 1992),
-// except where the ends forbid those. Whether a cut is one of them is as random as the labels, so each is written and then
-// kept or overwritten: no branch to mispredict. Returns the number of codes in use.
+// Walks the codes in order, empties the counters and hands blocks of boundaries to evaluate(n): the cuts between codes
+// that do not hold the same single class, and now and then another. No other cut is the best, because impurity is concave
+// (Fayyad & Irani 1992), except where the ends forbid those.
+template <class Pair, class W, class F>
+class BoundaryWalk {
+ public:
+  BoundaryWalk(SearchScratch<W>& scratch, F& evaluate)
+      : counters_(reinterpret_cast<Pair*>(scratch.counters.data())), evaluate_(evaluate) {
+    scratch.boundaries.resize(kBoundaryBlock);
+    zero_ = scratch.boundaries.zero.data();
+    one_ = scratch.boundaries.one.data();
+    code_ = scratch.boundaries.code.data();
+  }
+
+  // Whether there is a boundary is as random as the labels, so each is written and then kept or overwritten: no branch to
+  // mispredict.
+  void visit(std::uint32_t code) {
+    const Pair here = std::exchange(counters_[code], Pair{});
+    write(left_.zero, left_.one, code);
+    n_ += Pair::both_classes(here, last_);
+    left_.zero += here.zero();
+    left_.one += here.one();
+    n_used_ += here.used();
+    last_ = Pair::first_used(here, last_);
+    make_room(1);
+  }
+
+  void visit_all(std::uint32_t n_codes) {
+    if constexpr (sizeof(Pair) == sizeof(std::uint16_t) && kHasCodeBlocks)
+      for (std::uint32_t code = 0; code < n_codes; code += kBlockCodes) visit_block(code);
+    else
+      for (std::uint32_t code = 0; code < n_codes; ++code) visit(code);
+  }
+
+  // Returns the number of codes in use.
+  std::uint32_t finish() {
+    evaluate_(n_);
+    return n_used_;
+  }
+
+ private:
+  void visit_block(std::uint32_t first) {
+    CodeBlock block;
+    block.take(reinterpret_cast<std::uint16_t*>(counters_ + first));
+    make_room(kBlockCodes);
+    for (std::uint64_t cuts = block.cuts; cuts != 0; cuts &= cuts - 1) {
+      const auto i = static_cast<std::uint32_t>(__builtin_ctzll(cuts));
+      write(left_.zero + block.zero[i], left_.one + block.one[i], first + i);
+      ++n_;
+    }
+    left_.zero += block.zero[kBlockCodes];
+    left_.one += block.one[kBlockCodes];
+    n_used_ += block.n_used;
+  }
+
+  void write(W zero, W one, std::uint32_t code) {
+    zero_[n_] = zero;
+    one_[n_] = one;
+    code_[n_] = code;
+  }
+
+  void make_room(std::uint32_t n) {
+    if (n_ + n < kBoundaryBlock) return;
+    evaluate_(n_);
+    n_ = 0;
+  }
+
+  Pair* counters_;
+  F& evaluate_;
+  W *zero_, *one_;
+  std::uint32_t* code_;
+  std::uint32_t n_ = 0;
+  ClassPair<W> left_;
+  Pair last_{};  // of the last code in use
+  std::uint32_t n_used_ = 0;
+};
+
 template <class Pair, class W, class F>
 std::uint32_t walk_boundaries(const NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch,
                               F&& evaluate) {
-  Pair* counters = reinterpret_cast<Pair*>(scratch.counters.data());
-  scratch.boundaries.resize(kBoundaryBlock);
-  Boundary<W>* const begin = scratch.boundaries.data();
-  Boundary<W>* const end = begin + kBoundaryBlock;
-  Boundary<W>* boundary = begin;
-  ClassPair<W> left;
-  Pair last{};
-  std::uint32_t n_used = 0;
-  const auto visit = [&](std::uint32_t code) {
-    const Pair here = std::exchange(counters[code], Pair{});
-    *boundary = {left.zero, left.one, code};
-    boundary += Pair::both_classes(here, last);
-    left.zero += here.zero();
-    left.one += here.one();
-    n_used += here.used();
-    last = Pair::first_used(here, last);
-    if (boundary == end) {
-      evaluate(begin, end);
-      boundary = begin;
-    }
-  };
+  BoundaryWalk<Pair, W, F> walk(scratch, evaluate);
   if (walks_all_codes(node.n, column))
-    for (std::uint32_t code = 0; code < column.n_codes; ++code) visit(code);
+    walk.visit_all(column.n_codes);
   else
-    scratch.present.drain(column.n_codes, visit);
-  evaluate(begin, boundary);
-  return n_used;
+    scratch.present.drain(column.n_codes, [&](std::uint32_t code) { walk.visit(code); });
+  return walk.finish();
 }
+
+// The cut of least mass among boundaries that come block by block, the first of equals.
+template <class W, class C>
+class BestBoundary {
+ public:
+  BestBoundary(const NodeView<W>& node, ClassPair<W> known, const C& criterion, double tie_weight, const Ends<W>& ends)
+      : scale_(scale_of(node)), known_(known), criterion_(criterion), slack_(criterion.slack(tie_weight)), ends_(ends),
+        at_(ends.first) {
+    if (ends.any) mass_ = mass_at(at_.zero, at_.one);
+  }
+
+  void consider(SearchScratch<W>& scratch, std::uint32_t n) {
+    if (!ends_.any) return;
+    const auto& [zero, one, code] = scratch.boundaries;
+    std::uint32_t begin = 0, end = n;
+    while (begin < end && code[begin] <= ends_.first.code) ++begin;
+    while (begin < end && code[end - 1] >= ends_.last.code) --end;
+    // All masses first: a loop without branches, which runs several cuts side by side.
+    Mass* masses = masses_of(scratch);
+    const W* zeros = zero.data();
+    const W* ones = one.data();
+    for (std::uint32_t i = begin; i < end; ++i) masses[i] = mass_at(zeros[i], ones[i]);
+    for (std::uint32_t i = begin; i < end; ++i)
+      if (masses[i] < mass_ - slack_) take({zeros[i], ones[i], code[i]}, masses[i]);
+  }
+
+  Boundary<W> finish() {
+    const auto mass = mass_at(ends_.last.zero, ends_.last.one);
+    if (mass < mass_ - slack_) take(ends_.last, mass);
+    return at_;
+  }
+
+  double mass() const { return criterion_.real(mass_); }
+
+ private:
+  using Mass = typename C::Mass;
+
+  Mass mass_at(W zero, W one) const {
+    return criterion_.of_sides(scale_(0, zero), scale_(1, one), scale_(0, known_.zero - zero),
+                               scale_(1, known_.one - one));
+  }
+
+  static Mass* masses_of(SearchScratch<W>& scratch) {
+    if constexpr (std::is_same_v<Mass, double>) {
+      scratch.masses.resize(kBoundaryBlock);
+      return scratch.masses.data();
+    } else {
+      scratch.whole_masses.resize(kBoundaryBlock);
+      return scratch.whole_masses.data();
+    }
+  }
+
+  void take(Boundary<W> at, Mass mass) {
+    at_ = at;
+    mass_ = mass;
+  }
+
+  decltype(scale_of(std::declval<const NodeView<W>&>())) scale_;
+  ClassPair<W> known_;
+  const C& criterion_;
+  Mass slack_;
+  const Ends<W>& ends_;
+  Boundary<W> at_;
+  Mass mass_{};
+};
 
 // Finds the cut with the least mass, the first of equals.
 template <class Pair, class W, class C>
@@ -212,35 +371,18 @@ Cut walk_two_classes(const NodeView<W>& node, const FrameColumn& column, ClassPa
                      CutLimits limits, SearchScratch<W>& scratch) {
   const Ends<W> ends = find_ends(reinterpret_cast<const Pair*>(scratch.counters.data()), column.n_codes, known,
                                  weight_bound<W>(limits.min_side));
-  const auto scale = scale_of(node);
-  const auto mass_at = [&](const Boundary<W>& left) {
-    return criterion.of_two(scale(0, left.zero), scale(1, left.one)) +
-           criterion.of_two(scale(0, known.zero - left.zero), scale(1, known.one - left.one));
-  };
-  const typename C::Mass slack = criterion.slack(limits.tie_weight);
-  Boundary<W> best_at = ends.first;
-  typename C::Mass best = mass_at(best_at);
-  const auto consider = [&](const Boundary<W>& at) {
-    const auto mass = mass_at(at);
-    if (mass < best - slack) {
-      best = mass;
-      best_at = at;
-    }
-  };
-  const std::uint32_t n_used = walk_boundaries<Pair>(node, column, scratch, [&](auto* at, auto* end) {
-    if (!ends.any) return;
-    while (at != end && at->code <= ends.first.code) ++at;
-    while (at != end && (end - 1)->code >= ends.last.code) --end;
-    for (; at != end; ++at) consider(*at);
-  });
+  BestBoundary<W, C> best(node, known, criterion, limits.tie_weight, ends);
+  const std::uint32_t n_used =
+      walk_boundaries<Pair>(node, column, scratch, [&](std::uint32_t n) { best.consider(scratch, n); });
   Cut cut;
   if (!ends.any) return cut;
-  consider(ends.last);
+  const Boundary<W> at = best.finish();
+  const auto scale = scale_of(node);
   cut.found = true;
   cut.tries = n_used + 1 - ends.n_outside;
-  cut.position = best_at.code - 1;
-  cut.mass = criterion.real(best);
-  cut.left = static_cast<double>(scale(0, best_at.zero)) + static_cast<double>(scale(1, best_at.one));
+  cut.position = at.code - 1;
+  cut.mass = best.mass();
+  cut.left = static_cast<double>(scale(0, at.zero)) + static_cast<double>(scale(1, at.one));
   return cut;
 }
 

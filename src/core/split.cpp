@@ -8,7 +8,6 @@
 #include "scan.hpp"
 
 namespace petiole {
-namespace {
 
 // C4.5 asks more of both sides of a numeric cut in large nodes: a tenth of the mean class size, at most 25.
 double least_side(const SearchContext& context, double known_weight) {
@@ -25,6 +24,24 @@ double split_info(std::initializer_list<double> branches) {
   }
   return total > 0 ? (n_log2_n(total) - sum) / total : 0.0;
 }
+
+void correct_gain(Candidate& candidate, std::uint32_t tries, double node_weight) {
+  candidate.gain -= std::log2(tries) / node_weight;
+  candidate.found = candidate.gain > kTie;
+}
+
+Candidate numeric_candidate(const SearchContext& context, const Cut& cut, double mass, double split_weight,
+                            double node_weight) {
+  Candidate candidate;
+  candidate.found = cut.found;
+  candidate.gain = (mass - cut.mass) / split_weight;
+  if (context.options->criterion != Criterion::gain_ratio) return candidate;
+  candidate.split_info = split_info({cut.left, split_weight - cut.left});
+  correct_gain(candidate, cut.tries, node_weight);
+  return candidate;
+}
+
+namespace {
 
 // The search for one attribute's candidate at one node, for one criterion.
 template <class C>
@@ -120,10 +137,7 @@ class Search {
     candidate.gain = cut.found ? (known.mass - cut.mass) / split_weight_ : 0.0;
     if (by_ratio()) candidate.split_info = split_info({cut.left, known.weight - cut.left, missing.weight});
     if (separate() && column.has_missing) separate_missing(candidate, cut, known, missing);
-    if (candidate.found && by_ratio()) {
-      candidate.gain -= std::log2(cut.tries) / node_.weight;
-      candidate.found = candidate.gain > kTie;
-    }
+    if (candidate.found && by_ratio()) correct_gain(candidate, cut.tries, node_.weight);
     return candidate;
   }
 
@@ -269,31 +283,17 @@ Candidate search(const SearchContext& context, const NodeView<typename C::Weight
 
 }  // namespace
 
-template <>
-Candidate find_candidate(const SearchContext& context, const NodeView<std::uint32_t>& node, std::int32_t column,
-                         SearchScratch<std::uint32_t>& scratch) {
-  switch (context.options->criterion) {
-    case Criterion::gini:
-      return search(context, node, column, CountGini{}, scratch);
-    case Criterion::kearns_mansour:
-      return search(context, node, column, KearnsMansour<std::uint32_t>{}, scratch);
-    default:
-      return search(context, node, column, CountEntropy{context.log_table->data(), context.log_table->unit()}, scratch);
-  }
+template <class W>
+Candidate find_candidate(const SearchContext& context, const NodeView<W>& node, std::int32_t column,
+                         SearchScratch<W>& scratch) {
+  return with_criterion<W>(context, [&](const auto& criterion) {
+    return search(context, node, column, criterion, scratch);
+  });
 }
 
-template <>
-Candidate find_candidate(const SearchContext& context, const NodeView<double>& node, std::int32_t column,
-                         SearchScratch<double>& scratch) {
-  switch (context.options->criterion) {
-    case Criterion::gini:
-      return search(context, node, column, RealGini{}, scratch);
-    case Criterion::kearns_mansour:
-      return search(context, node, column, KearnsMansour<double>{}, scratch);
-    default:
-      return search(context, node, column, RealEntropy{}, scratch);
-  }
-}
+template Candidate find_candidate(const SearchContext&, const NodeView<std::uint32_t>&, std::int32_t,
+                                  SearchScratch<std::uint32_t>&);
+template Candidate find_candidate(const SearchContext&, const NodeView<double>&, std::int32_t, SearchScratch<double>&);
 
 namespace {
 

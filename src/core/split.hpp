@@ -72,11 +72,17 @@ struct Groups {
   std::uint32_t n_groups_ = 0;
 };
 
-// Two classes: the weights to the left of a cut, and a code from which codes are on its right.
+// Two classes: the weights to the left of cuts, and for each a code from which codes are on its right.
 template <class W>
-struct Boundary {
-  W zero, one;
-  std::uint32_t code;
+struct Boundaries {
+  std::vector<W> zero, one;
+  std::vector<std::uint32_t> code;
+
+  void resize(std::size_t n) {
+    zero.resize(n);
+    one.resize(n);
+    code.resize(n);
+  }
 };
 
 // Per-thread buffers of the search. Counters are all zero and the code set is empty between calls.
@@ -84,7 +90,9 @@ template <class W>
 struct SearchScratch {
   CodeSet present;
   std::vector<std::uint64_t> counters;
-  std::vector<Boundary<W>> boundaries;
+  Boundaries<W> boundaries;
+  std::vector<std::int64_t> whole_masses;
+  std::vector<double> masses;
   std::vector<W> cells;
   Groups<W> groups;
   std::vector<W> left_counts, right_counts, branch_counts;

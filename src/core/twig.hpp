@@ -1,0 +1,87 @@
+// A twig: a subtree of at most 64 rows, grown to its leaves in one go.
+//
+// Most nodes of a full tree are twigs' nodes, and what they cost is not rows but bookkeeping. The rows of a twig get slots,
+// a set of them is one machine word, and a node is such a set: splitting it is an `and`, and nothing is moved or allocated.
+#pragma once
+
+#include <array>
+
+#include "scan.hpp"
+
+namespace petiole {
+
+using Slots = std::uint64_t;  // a set of slots: bit i is slot i
+
+inline constexpr std::uint32_t kTwigRows = 64;
+
+inline std::uint32_t first_slot(Slots slots) { return static_cast<std::uint32_t>(__builtin_ctzll(slots)); }
+
+// Calls f(slot) for every slot of the set in increasing order.
+template <class F>
+void for_each_slot(Slots slots, F&& f) {
+  for (; slots != 0; slots &= slots - 1) f(first_slot(slots));
+}
+
+// Where a numeric candidate cuts a node of a twig.
+struct TwigCut {
+  Slots left = 0;
+  std::uint32_t low = 0, high = 0;  // slots with the largest value on the left and the smallest on the right
+};
+
+// The rows of a twig and the search for numeric cuts in it. A column is ranked the first time it is searched.
+template <class W>
+class Twig {
+ public:
+  void open(const SearchContext& context, const Window<W>& window);
+
+  Slots all() const { return n_ == kTwigRows ? ~Slots{0} : (Slots{1} << n_) - 1; }
+  RowId row(std::uint32_t slot) const { return row_[slot]; }  // of the frame
+  ClassId label(std::uint32_t slot) const { return label_[slot]; }
+  W weight(std::uint32_t slot) const { return weight_[slot]; }
+  const Frame& frame() const { return *frame_; }
+
+  // Makes these slots the node that is searched.
+  void enter(Slots node);
+
+  Candidate find(std::int32_t column, TwigCut& cut);
+
+ private:
+  struct RankedColumn {
+    std::uint64_t twig = 0;  // the twig that the codes are of
+    std::array<std::uint8_t, kTwigRows> codes{};
+  };
+
+  const std::uint8_t* ranked(std::size_t column);
+  void rank(const FrameColumn& column, std::uint8_t* ranks);
+  void group(const std::uint8_t* codes);
+  template <class C>
+  Candidate best_cut(const C& criterion, TwigCut& cut);
+  template <class C, class Sides>
+  Cut walk(const C& criterion, Sides& sides, double node_weight) const;
+
+  const SearchContext* context_ = nullptr;
+  const Frame* frame_ = nullptr;
+  std::uint32_t n_ = 0;
+  std::uint64_t n_opened_ = 0;
+  std::array<RowId, kTwigRows> row_;
+  std::array<ClassId, kTwigRows> label_, local_label_;  // of the dataset; among the classes of the twig
+  std::array<W, kTwigRows> weight_, scaled_;            // true, and as the criterion sees them
+  std::vector<ClassId> local_class_;
+  std::uint32_t n_classes_ = 0;                         // in the twig
+  std::array<Slots, kTwigRows> slots_of_class_;
+  std::vector<RankedColumn> columns_;
+
+  Slots node_ = 0;
+  std::vector<W> totals_;  // of the twig's classes at the node, as the criterion sees them
+  std::uint32_t n_present_ = 0;
+  Slots second_class_ = 0;  // with two classes at the node: the slots of the second
+  W true_total_{0};
+
+  std::array<Slots, kTwigRows> slots_of_code_{};  // all empty between calls
+  std::array<Slots, kTwigRows> groups_;           // slots of equal value, in order of value
+  std::uint32_t n_groups_ = 0;
+  std::vector<W> left_, right_;
+  CompactScratch rank_scratch_;
+};
+
+}  // namespace petiole
