@@ -89,6 +89,15 @@ def test_spread_ties_are_the_mean_over_all_orders():
         assert fast == pytest.approx(naive.area_over_orders(y.tolist(), scores.tolist()))
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_rounding_does_not_break_ties(rule):
+    noise = np.array([0, 1, -1, 0, 2, 0]) * 1e-15
+    clean, noisy = (
+        area_under_lift_curve(GOLDEN_Y, two_columns(s), rule=rule) for s in (GOLDEN_SCORES, GOLDEN_SCORES + noise)
+    )
+    assert noisy == pytest.approx(clean)
+
+
 def test_right_rule_moves_steadily_from_weight_one_to_two():
     """Fractional weights lie between the whole ones, and near them they are near."""
     proba = two_columns(GOLDEN_SCORES)
