@@ -111,7 +111,7 @@ def test_labels_of_any_type(y):
     assert metrics.lift_curve(y, proba).gains.tolist() == [0.5, 1.0]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(problems)
 def test_scores_equal_the_naive_ones(problem):
     y, proba, w = problem.plain
@@ -124,7 +124,7 @@ def test_scores_equal_the_naive_ones(problem):
         assert metric(problem.y, problem.proba, **problem.arguments) == pytest.approx(slow(y, proba, w), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(problems)
 def test_rules_for_zeros_equal_the_naive_ones(problem):
     y, proba, w = problem.plain

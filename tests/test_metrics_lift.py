@@ -142,7 +142,7 @@ def test_priors_weigh_the_classes_that_occur():
     assert mixed == pytest.approx((0.3 * areas[0] + 0.1 * areas[1]) / 0.4)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(problems)
 def test_curve_is_what_it_says(problem):
     """At each point: the rows whose score is at least that of the point."""
