@@ -158,9 +158,9 @@ class YggdrasilForest:
         return self
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        found = self.model.predict(self._encode(X)).astype(float)
+        found = self.model.predict(self._encode(X))  # in single precision, which the scores allow for
         if found.ndim == 1:  # two classes: the probability of the second
-            found = np.stack([1 - found, found], axis=1)
+            found = np.stack([1 - found.astype(float), found.astype(float)], axis=1)
         return found[:, np.argsort([int(code) for code in self.model.label_classes()])]
 
     @staticmethod
@@ -277,7 +277,7 @@ def run_cell(
     start = time.perf_counter()
     model.fit(X, y)
     fitted = time.perf_counter()
-    proba = np.asarray(model.predict_proba(test_X), dtype=float)
+    proba = np.asarray(model.predict_proba(test_X))
     predicted = time.perf_counter()
     if proba.shape != (len(test_y), len(counts)) or not np.allclose(proba.sum(axis=1), 1, atol=1e-4):
         raise ValueError(f"{proba.shape} probabilities that are not one distribution per row")

@@ -28,7 +28,7 @@ import numpy as np
 from forest_quality import choose_data_sets, load_codes, read
 from real_data import manifest
 from scipy.stats import binomtest
-from scores import brier, log_loss_bits
+from scores import brier, log_loss_bits, rmse
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from petiole import BaggedPETClassifier, PETClassifier
@@ -77,9 +77,7 @@ def run_split(name: str, trial: int) -> dict[str, Any]:
 
 
 def _scores(y: np.ndarray, proba: np.ndarray) -> Scores:
-    squared = brier(y, proba)
-    rmse = float(np.sqrt(squared / proba.shape[1]))
-    return {"log_loss": log_loss_bits(y, proba), "brier": squared, "rmse": rmse}
+    return {"log_loss": log_loss_bits(y, proba), "brier": brier(y, proba), "rmse": rmse(y, proba)}
 
 
 def run_splits(

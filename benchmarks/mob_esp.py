@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from forest_quality import choose_data_sets, load_codes, read
 from forest_smoothing import by_data_set, run_splits, sign_test, split
-from scores import accuracy, aulc, log_loss_bits
+from scores import accuracy_change, aulc, log_loss_bits, zero_one_mse
 
 from petiole import BaggedPETClassifier, MOBESPClassifier, _core
 
@@ -50,15 +50,15 @@ def run_split(name: str, trial: int) -> dict[str, Any]:
         for method, parameters in VARIANTS.items()
     }
     voters = {"B-PETs": MOBESPClassifier.from_ensemble(b_pets, X, y[train]), "EB-PETs": variants["MOB-ESP"]}
-    by_vote = {method: float((voted(model, unseen) == y[test]).mean()) for method, model in voters.items()}
+    votes = {method: voted(model, unseen) for method, model in voters.items()}
     scores = {}
     for method, model in {"B-PETs": b_pets, "EB-PETs": eb_pets, **variants}.items():
         proba = model.predict_proba(unseen)
         scores[method] = {
-            "zero_one_mse": float(((1 - proba[np.arange(len(test)), y[test]]) ** 2).mean()),
+            "zero_one_mse": zero_one_mse(y[test], proba),
             "log_loss": log_loss_bits(y[test], proba),
             "aulc": aulc(y[test], proba, priors),
-            "accuracy_change": accuracy(y[test], proba) - by_vote.get(method, by_vote["EB-PETs"]),
+            "accuracy_change": accuracy_change(y[test], proba, votes.get(method, votes["EB-PETs"])),
         }
     weights = {method: model.oob_weight_ for method, model in variants.items() if model.oob_weight == "auto"}
     return {"scores": scores, "oob_weights": weights}

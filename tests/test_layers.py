@@ -13,7 +13,7 @@ LAYERS = [
     {"parameters", "tree_text", "tree_plot", "columns", "tables"},
     {"dataset", "labels", "tree"},
     {"judged", "grow", "impurity", "traversal", "smoothing", "pool"},
-    {"pruning", "cross_fit", "forest"},
+    {"pruning", "cross_fit", "forest", "metrics"},
     {"classifier"},
     {"pet", "ensemble"},
     {"bagging", "mob_esp"},

@@ -13,6 +13,7 @@ from petiole.probability_forest import ProbabilityForestClassifier
 from petiole.tree import Tree
 
 if TYPE_CHECKING:
+    from petiole import metrics
     from petiole.convert import from_sklearn, trees_from_sklearn
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ __all__ = [
     "Tree",
     "__version__",
     "from_sklearn",
+    "metrics",
     "smoothing",
     "trees_from_sklearn",
 ]
@@ -36,6 +38,6 @@ def __getattr__(name: str) -> Any:
         from petiole import convert
 
         return getattr(convert, name)
-    if name == "plotting":
-        return importlib.import_module("petiole.plotting")
+    if name in ("metrics", "plotting"):
+        return importlib.import_module(f"petiole.{name}")
     raise AttributeError(f"module 'petiole' has no attribute {name!r}")

@@ -1,0 +1,39 @@
+"""How good probabilities are: scores, lift, calibration, what decisions cost, and scorers for scikit-learn's tools.
+
+All metrics are called as ``metric(y_true, proba, *, labels=None, sample_weight=None)``: one label and one row of class
+probabilities per example, columns in the order of the sorted labels unless ``labels`` says otherwise.
+"""
+
+from __future__ import annotations
+
+from petiole.metrics.calibration import ReliabilityCurve, expected_calibration_error, reliability_curve
+from petiole.metrics.costs import misclassification_cost, profit
+from petiole.metrics.lift import LiftCurve, area_under_lift_curve, lift_curve
+from petiole.metrics.logarithmic import log_loss
+from petiole.metrics.scorers import ProbabilityScorer, scorer, scorer_names
+from petiole.metrics.scores import accuracy, accuracy_change, brier_score, error_rate, rmse, zero_one_mse
+from petiole.metrics.splits import ScoreParts, brier_score_parts, log_loss_parts
+
+__all__ = [
+    "LiftCurve",
+    "ProbabilityScorer",
+    "ReliabilityCurve",
+    "ScoreParts",
+    "accuracy",
+    "accuracy_change",
+    "area_under_lift_curve",
+    "brier_score",
+    "brier_score_parts",
+    "error_rate",
+    "expected_calibration_error",
+    "lift_curve",
+    "log_loss",
+    "log_loss_parts",
+    "misclassification_cost",
+    "profit",
+    "reliability_curve",
+    "rmse",
+    "scorer",
+    "scorer_names",
+    "zero_one_mse",
+]

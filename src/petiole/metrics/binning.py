@@ -1,0 +1,60 @@
+"""Scores in bins: who shares one, and what each bin holds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole.columns import Floats
+from petiole.judged import Judged
+from petiole.metrics.rows import Indices, group_sums, tie_groups
+from petiole.parameters import check_choice, check_whole
+
+STRATEGIES = ("uniform", "quantile")
+
+
+class Binned(NamedTuple):
+    """The bins that hold rows, from low scores up: weight, mean score, and share of rows that are hits."""
+
+    weight: Floats
+    mean_score: Floats
+    frequency: Floats
+
+
+def check_binning(n_bins: Any, strategy: Any) -> None:
+    """Raise unless the parameters of a binning are sound."""
+    check_whole("n_bins", n_bins, 1)
+    check_choice("strategy", strategy, STRATEGIES)
+
+
+def bin_of(scores: Floats, weights: Floats, n_bins: int, strategy: str) -> Indices:
+    """The bin of each score; bins need not all be used.
+
+    "uniform": n_bins intervals of equal width in [0, 1], open on the left. "quantile": bins of equal weight; tied
+    scores share the bin in which the middle of their weight lies.
+    """
+    if strategy == "uniform":
+        return np.clip(np.ceil(scores * n_bins).astype(np.intp) - 1, 0, n_bins - 1)
+    groups = tie_groups(scores)
+    sums = group_sums(groups, weights)
+    middles = (np.cumsum(sums) - sums / 2) / weights.sum()
+    bins = np.minimum((middles * n_bins).astype(np.intp), n_bins - 1)
+    return bins[groups]
+
+
+def summarise(scores: Floats, hits: npt.NDArray[np.bool_], weights: Floats, bins: Indices) -> Binned:
+    """What each bin holds; bins without rows are left out."""
+    weight = group_sums(bins, weights)
+    used = weight > 0
+    mean_score = group_sums(bins, weights * scores)[used] / weight[used]
+    frequency = group_sums(bins, weights * hits)[used] / weight[used]
+    return Binned(weight[used], mean_score, frequency)
+
+
+def scores_and_hits(judged: Judged, column: int | None) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The score of each row and whether it came true: of the class of a column, or (None) of the most probable one."""
+    if column is None:
+        return judged.proba.max(axis=1), judged.proba.argmax(axis=1) == judged.codes
+    return judged.proba[:, column], judged.codes == column
