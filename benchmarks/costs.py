@@ -91,8 +91,8 @@ def print_summary(results: list[list[dict[tuple[str, str], tuple[float, float]]]
         ]
         print(
             f"petiole's decisions cost {geometric_mean(ratios):.3f} times those of the {FORESTS[forest]} (geometric "
-            f"mean of {len(ratios)} lines, of which {sum(ratio < 1 for ratio in ratios)} are below 1); they are cheaper in "
-            f"{sum(gap < 0 for gap in gaps)}, as dear in {sum(gap == 0 for gap in gaps)} and dearer in "
+            f"mean of {len(ratios)} lines; {sum(ratio < 1 for ratio in ratios)} are below 1); they are cheaper "
+            f"in {sum(gap < 0 for gap in gaps)}, as dear in {sum(gap == 0 for gap in gaps)} and dearer in "
             f"{sum(gap > 0 for gap in gaps)} splits."
         )
 

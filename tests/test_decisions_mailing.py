@@ -12,6 +12,7 @@ import pytest
 import sklearn
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
@@ -216,6 +217,15 @@ def test_a_column_of_that_name_is_refused(campaign):
     frame = pd.DataFrame(X, columns=["a", "b", "probability_of_a_gift"])
     with pytest.raises(ValueError, match="rename it"):
         ExpectedProfitClassifier(LogisticRegression(), add_probability=True).fit(frame, gave, amount=gift)
+
+
+def test_frozen_estimators_are_not_fitted_again(campaign):
+    X, gave, gift = campaign
+    inner = LogisticRegression().fit(X[:300], gave[:300])
+    model = ExpectedProfitClassifier(FrozenEstimator(inner)).fit(X, gave, amount=gift)
+    np.testing.assert_allclose(model.predict_proba(X), inner.predict_proba(X))
+    with pytest.raises(ValueError, match="but the estimator knows"):
+        model.fit(X, np.where(gave, "yes", "no"), amount=gift)
 
 
 @pytest.mark.parametrize(

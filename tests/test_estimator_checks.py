@@ -43,9 +43,7 @@ CLASSIFIERS = [
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
     if isinstance(estimator, (CostSensitiveClassifier, ExpectedProfitClassifier)):
-        reason = "holds rows out in folds, and the copies of a row may be in different ones"
-        held_out = getattr(estimator, "add_probability", False)
-        return {"check_sample_weight_equivalence_on_dense_data": reason} if held_out else {}
+        return {}
     draws = isinstance(estimator, ForestClassifier) or estimator.pruning == "pruning_set"
     if draws or isinstance(estimator.smoothing, HGS):
         reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"

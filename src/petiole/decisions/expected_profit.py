@@ -123,10 +123,11 @@ class ExpectedProfitClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         X, y = indexable(X, y)
         weights = check_weights(sample_weight, _num_samples(X))
         classes, codes = _two_classes(y, weights)
-        positive = _positive_column(classes, self.pos_label)
+        positive = _column_of(classes, self.pos_label)
         gave = codes == positive
         amounts = _amounts(amount, gave, self.cost)
         estimator = clone(self.estimator).fit(X, y, **weight_arguments(self.estimator, weights, "estimator"))
+        _check_same_classes(estimator, classes)
         features = self._regressors(X, lambda: self._held_out(estimator, X, y, positive, weights))
         rows = np.flatnonzero(gave & self._is_no_outlier(amounts))
         regressor = self._fit_regressor(features, amounts, rows, weights)
@@ -224,7 +225,16 @@ def _two_classes(y: Any, weights: Floats | None) -> tuple[Array, Array]:
     return classes, codes
 
 
-def _positive_column(classes: Array, pos_label: Any) -> int:
+def _check_same_classes(estimator: Any, classes: Array) -> None:
+    """A frozen estimator may have been fitted to other labels."""
+    known = np.asarray(estimator.classes_).tolist()
+    if known != classes.tolist():
+        raise ValueError(
+            f"y has the classes {classes.tolist()}, but the estimator knows {known}: give it the same labels"
+        )
+
+
+def _column_of(classes: Array, pos_label: Any) -> int:
     if pos_label is None:
         return 1
     if pos_label not in classes.tolist():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any
 
@@ -122,11 +123,11 @@ def _folds(X: Any, y: Any, cv: Any) -> list[tuple[Array, Array]]:
     from sklearn.model_selection import check_cv
 
     _, codes = encode_labels(y)
-    if isinstance(cv, int):
+    if isinstance(cv, numbers.Integral):
         most = int(np.bincount(codes).max())
         if most < 2:
             raise ValueError(f"y has {len(codes)} rows and no class twice, so no row can be held out: use more rows")
-        cv = min(cv, most)
+        cv = min(int(cv), most)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         folds = list(check_cv(cv, codes, classifier=True).split(X, codes))
