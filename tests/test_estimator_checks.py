@@ -1,8 +1,17 @@
 """scikit-learn's own checks, in full, for every classifier."""
 
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
+from petiole import (
+    BaggedPETClassifier,
+    CostSensitiveClassifier,
+    MOBESPClassifier,
+    PETClassifier,
+    ProbabilityForestClassifier,
+)
+from petiole.decisions import ExpectedProfitClassifier
 from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
 
@@ -21,11 +30,20 @@ CLASSIFIERS = [
     MOBESPClassifier(n_estimators=9, oob_weight="auto", rows="shared", voters="as_out_of_bag", random_state=0),
     ProbabilityForestClassifier(n_estimators=12, random_state=0),
     ProbabilityForestClassifier(n_estimators=9, max_features="sqrt", components=("raw", "eb"), random_state=0),
+    CostSensitiveClassifier(LogisticRegression()),
+    CostSensitiveClassifier(PETClassifier()),
+    CostSensitiveClassifier(LogisticRegression(), method="relabel", cv=3),
+    ExpectedProfitClassifier(LogisticRegression()),
+    ExpectedProfitClassifier(
+        PETClassifier(), DecisionTreeRegressor(random_state=0), cost=0.5, add_probability=True, cv=3
+    ),
 ]
 
 
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
+    if isinstance(estimator, (CostSensitiveClassifier, ExpectedProfitClassifier)):
+        return {}
     draws = isinstance(estimator, ForestClassifier) or estimator.pruning == "pruning_set"
     if draws or isinstance(estimator.smoothing, HGS):
         reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"

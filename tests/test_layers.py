@@ -18,6 +18,7 @@ LAYERS = [
     {"pet", "ensemble"},
     {"bagging", "mob_esp"},
     {"probability_forest"},
+    {"decisions"},
     {"convert", "plotting"},
     {"__main__"},
 ]

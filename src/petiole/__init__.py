@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from petiole import smoothing
+from petiole import decisions, smoothing
 from petiole.bagging import BaggedPETClassifier
+from petiole.decisions import CostSensitiveClassifier
 from petiole.mob_esp import MOBESPClassifier
 from petiole.pet import PETClassifier
 from petiole.probability_forest import ProbabilityForestClassifier
@@ -20,11 +21,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BaggedPETClassifier",
+    "CostSensitiveClassifier",
     "MOBESPClassifier",
     "PETClassifier",
     "ProbabilityForestClassifier",
     "Tree",
     "__version__",
+    "decisions",
     "from_sklearn",
     "metrics",
     "smoothing",
