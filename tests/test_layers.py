@@ -12,13 +12,14 @@ LAYERS = [
     {"_core"},
     {"parameters", "tree_text", "tree_plot", "columns", "tables"},
     {"dataset", "labels", "tree"},
-    {"judged", "grow", "impurity", "traversal", "smoothing", "pool"},
+    {"judged", "grow", "impurity", "traversal", "smoothing", "pool", "score_calibrator"},
+    {"binning", "venn_abers", "baselines"},
     {"pruning", "cross_fit", "forest"},
-    {"classifier"},
-    {"pet", "ensemble"},
+    {"classifier", "calibrators"},
+    {"pet", "ensemble", "naive_bayes"},
     {"bagging", "mob_esp"},
     {"probability_forest"},
-    {"convert", "plotting"},
+    {"convert", "plotting", "recalibration"},
     {"__main__"},
 ]
 
