@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_recalibration import bin_of, binned_probabilities, binned_probability, cut_into_bins, repeated
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
+from naive_recalibration import bin_of, binned_probabilities, binned_probability, cut_into_bins, repeated
 from petiole import BinningCalibrator, ConstantClassifier
 from petiole.binning import bin_numbers, equal_weight_edges
 

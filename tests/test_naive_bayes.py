@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_recalibration import binned_probability, naive_bayes, repeated
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from naive_recalibration import binned_probability, naive_bayes, repeated
 from petiole import BinnedNaiveBayesClassifier
 from petiole.naive_bayes import log_odds
 

@@ -266,7 +266,7 @@ def _codes_among(classes: Array, found: Array, codes: Codes) -> Codes:
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     places = np.array([code_of.get(label, -1) for label in found.tolist()], dtype=np.int32)[codes]
     if (places < 0).any():
-        label = found[codes[int(np.argmin(places))]]
+        label = found.tolist()[codes[int(np.argmin(places))]]
         raise ValueError(
             f"y has the label {label!r}, but the ensemble was fitted on the classes {classes.tolist()}: "
             "give the labels it was fitted on"
