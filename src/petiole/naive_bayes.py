@@ -53,7 +53,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
     edges_ : list with one entry per attribute
         Boundaries between the bins of a numeric attribute, None for a nominal one.
     feature_log_prob_ : list of arrays of shape (n_values, n_classes)
-        ln P(x_j = v | k) of each attribute; zero for categories without rows, whose factor is left out.
+        ln P(x_j = v | k) of each attribute.
     calibrator_ : BinningCalibrator or None
         The bins of the log-odds, if ``score_bins`` asks for them.
 
@@ -163,24 +163,20 @@ def value_numbers(column: npt.NDArray[Any], edges: Floats | None) -> npt.NDArray
 
 
 def log_shares(counts: Floats, alpha: float) -> Floats:
-    """Logarithms of each value's share of its class (the columns), Laplace's correction added; 0 where no row is.
+    """Logarithms of each value's share of its class (the columns), Laplace's correction added; 0 if no row is known.
 
-    >>> np.exp(log_shares(np.array([[3.0, 0.0], [0.0, 0.0], [1.0, 2.0]]), 1.0)).round(3)
+    >>> np.exp(log_shares(np.array([[3.0, 0.0], [1.0, 2.0]]), 1.0)).round(3)
     array([[0.667, 0.25 ],
-           [1.   , 1.   ],
            [0.333, 0.75 ]])
     """
-    occurs = counts.any(axis=1)
-    n_occurring = np.count_nonzero(occurs)
-    result = np.zeros(counts.shape)
-    if not n_occurring:
-        return result
-    totals = counts.sum(axis=0) + alpha * n_occurring
+    if not counts.any():
+        return np.zeros(counts.shape)
+    n_values = len(counts)
+    totals = counts.sum(axis=0) + alpha * n_values
     # A class all of whose values are missing has no preference, which is also the limit of a vanishing alpha.
-    shares = np.where(totals > 0, (counts[occurs] + alpha) / np.where(totals > 0, totals, 1.0), 1 / n_occurring)
+    shares = np.where(totals > 0, (counts + alpha) / np.where(totals > 0, totals, 1.0), 1 / n_values)
     with np.errstate(divide="ignore"):
-        result[occurs] = np.log(shares)
-    return result
+        return np.log(shares)
 
 
 def joint_log_proba(
