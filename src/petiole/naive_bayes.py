@@ -163,14 +163,12 @@ def value_numbers(column: npt.NDArray[Any], edges: Floats | None) -> npt.NDArray
 
 
 def log_shares(counts: Floats, alpha: float) -> Floats:
-    """Logarithms of each value's share of its class (the columns), Laplace's correction added; 0 if no row is known.
+    """Logarithms of each value's share of its class (the columns), Laplace's correction added.
 
     >>> np.exp(log_shares(np.array([[3.0, 0.0], [1.0, 2.0]]), 1.0)).round(3)
     array([[0.667, 0.25 ],
            [0.333, 0.75 ]])
     """
-    if not counts.any():
-        return np.zeros(counts.shape)
     n_values = len(counts)
     totals = counts.sum(axis=0) + alpha * n_values
     # A class all of whose values are missing has no preference, which is also the limit of a vanishing alpha.
