@@ -4,8 +4,8 @@
     PETIOLE_DATA=... python benchmarks/recalibration.py --coil
 
 Three random stratified splits of each data set, 2/3 to train and 1/3 to test; one thread. The calibrators on out-of-bag
-rows share one forest, whose seconds count for each of them. ``--coil`` prints Zadrozny & Elkan's Table 4 beside ours, as
-far as it has naive Bayes and constants.
+rows share one forest, whose seconds count for each of them. ``--coil`` prints Zadrozny & Elkan's Table 4 beside ours,
+as far as it has naive Bayes and constants.
 """
 
 from __future__ import annotations
