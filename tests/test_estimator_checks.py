@@ -1,16 +1,21 @@
 """scikit-learn's own checks, in full, for every classifier."""
 
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from petiole import (
     BaggedPETClassifier,
+    BinnedNaiveBayesClassifier,
+    ConstantClassifier,
     CostSensitiveClassifier,
     MOBESPClassifier,
+    OOBCalibratedClassifier,
     PETClassifier,
     ProbabilityForestClassifier,
 )
+from petiole.calibrators import BinningCalibrator
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
@@ -37,17 +42,29 @@ CLASSIFIERS = [
     ExpectedProfitClassifier(
         PETClassifier(), DecisionTreeRegressor(random_state=0), cost=0.5, add_probability=True, cv=3
     ),
+    BinnedNaiveBayesClassifier(),
+    BinnedNaiveBayesClassifier.zadrozny_elkan(alpha=0),
+    ConstantClassifier(),
+    ConstantClassifier("zero"),
+    ConstantClassifier("one"),
+    OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0)),
+    OOBCalibratedClassifier(RandomForestClassifier(n_estimators=9, random_state=0), method="venn_abers"),
+    OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method=BinningCalibrator(n_bins=20)),
 ]
+
+
+DRAWS = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
 
 
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
-    if isinstance(estimator, (CostSensitiveClassifier, ExpectedProfitClassifier)):
-        return {}
-    draws = isinstance(estimator, ForestClassifier) or estimator.pruning == "pruning_set"
-    if draws or isinstance(estimator.smoothing, HGS):
-        reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
-        return {"check_sample_weight_equivalence_on_dense_data": reason}
+    failures = {"check_sample_weight_equivalence_on_dense_data": DRAWS}
+    if isinstance(estimator, OOBCalibratedClassifier):
+        return failures | {"check_sample_weight_equivalence_on_sparse_data": DRAWS}
+    prunes_with_drawn_rows = getattr(estimator, "pruning", None) == "pruning_set"
+    learns_from_folds = isinstance(getattr(estimator, "smoothing", None), HGS)
+    if isinstance(estimator, ForestClassifier) or prunes_with_drawn_rows or learns_from_folds:
+        return failures
     return {}
 
 

@@ -14,15 +14,23 @@ from petiole.probability_forest import ProbabilityForestClassifier
 from petiole.tree import Tree
 
 if TYPE_CHECKING:
-    from petiole import metrics
+    from petiole import comparison, metrics
+    from petiole.baselines import ConstantClassifier
+    from petiole.binning import BinningCalibrator
     from petiole.convert import from_sklearn, trees_from_sklearn
+    from petiole.naive_bayes import BinnedNaiveBayesClassifier
+    from petiole.recalibration import OOBCalibratedClassifier
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BaggedPETClassifier",
+    "BinnedNaiveBayesClassifier",
+    "BinningCalibrator",
+    "ConstantClassifier",
     "CostSensitiveClassifier",
     "MOBESPClassifier",
+    "OOBCalibratedClassifier",
     "PETClassifier",
     "ProbabilityForestClassifier",
     "Tree",
@@ -34,13 +42,24 @@ __all__ = [
     "trees_from_sklearn",
 ]
 
+# Conversion needs scikit-learn's trees and forests, whose import takes longer than all of petiole; the others are
+# needed less often than trees.
+_MODULE_OF = {
+    "BinnedNaiveBayesClassifier": "naive_bayes",
+    "BinningCalibrator": "binning",
+    "ConstantClassifier": "baselines",
+    "OOBCalibratedClassifier": "recalibration",
+    "from_sklearn": "convert",
+    "trees_from_sklearn": "convert",
+}
+
+
+_MODULES = ("calibrators", "comparison", "metrics", "plotting")
+
 
 def __getattr__(name: str) -> Any:
-    # Conversion needs scikit-learn's trees and forests, whose import takes longer than all of petiole.
-    if name in ("from_sklearn", "trees_from_sklearn"):
-        from petiole import convert
-
-        return getattr(convert, name)
-    if name in ("metrics", "plotting"):
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"petiole.{_MODULE_OF[name]}"), name)
+    if name in _MODULES:
         return importlib.import_module(f"petiole.{name}")
     raise AttributeError(f"module 'petiole' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What all tree-based classifiers share: data in, labels out."""
+"""What classifiers share: data in, labels out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from petiole.grow import MAX_CLASSES, TrainingSet
 from petiole.labels import check_same_length, check_weights, encode_labels
 
 
-class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the classifiers. A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows."""
+class TableClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers of tables with numeric and nominal columns, whose parameter is ``categorical_features``.
+
+    A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.
+    """
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
@@ -55,18 +58,45 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
             present, codes = np.unique(labels[kept], return_inverse=True)
             classes, labels = classes[present], codes.astype(np.int32)
         encoder, matrix = FeatureEncoder.fit(X, self.categorical_features, type(self).__name__)
-        if len(classes) > MAX_CLASSES:
-            raise ValueError(
-                f"y has {len(classes)} classes: at most {MAX_CLASSES} are supported; is y a continuous target?"
-            )
-        if matrix.shape[0] >= 2**31:
-            raise ValueError(f"X has {matrix.shape[0]} rows: at most {2**31 - 1} are supported; fit on a sample")
-        self._warn_of_small_weights(weights)
         return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes, kept)
 
     def _remember_columns(self, X: Any) -> None:
         """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""
         validate_data(self, X, skip_check_array=True)
+
+    def _encode(self, X: Any) -> npt.NDArray[Any]:
+        """Rows to predict, as one float matrix."""
+        if "encoder_" not in self.__dict__:
+            check_is_fitted(self)
+        encoder: FeatureEncoder = self.encoder_
+        matrix = encoder.transform(X)
+        # Names are scikit-learn's to check; a plain array has none, and for one row the check would cost more than the
+        # prediction.
+        if type(X) is not np.ndarray or encoder.feature_names is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        return matrix
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class TreeBasedClassifier(TableClassifier):
+    """Base of the classifiers that grow trees: what the core can hold, threads and the seed."""
+
+    def _encode_training(self, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, TrainingSet]:
+        encoder, training = super()._encode_training(X, y, sample_weight)
+        if len(training.classes) > MAX_CLASSES:
+            raise ValueError(
+                f"y has {len(training.classes)} classes: at most {MAX_CLASSES} are supported; is y a continuous target?"
+            )
+        if training.n_rows >= 2**31:
+            raise ValueError(f"X has {training.n_rows} rows: at most {2**31 - 1} are supported; fit on a sample")
+        self._warn_of_small_weights(training.weights)
+        return encoder, training
 
     def _warn_of_small_weights(self, weights: npt.NDArray[np.float64] | None) -> None:
         if weights is None:
@@ -80,18 +110,6 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _encode(self, X: Any) -> npt.NDArray[Any]:
-        """Rows to predict, as the tree's matrix."""
-        if "encoder_" not in self.__dict__:
-            check_is_fitted(self)
-        encoder: FeatureEncoder = self.encoder_
-        matrix = encoder.transform(X)
-        # Names are scikit-learn's to check; a plain array has none, and for one row the check would cost more than the
-        # prediction.
-        if type(X) is not np.ndarray or encoder.feature_names is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
-        return matrix
-
     def _seed(self) -> int | None:
         """The seed that enters at fit; None leaves ties to the first attribute."""
         if self.random_state is None:
@@ -100,10 +118,3 @@ class TreeBasedClassifier(ClassifierMixin, BaseEstimator):
 
     def _n_threads(self) -> int:
         return 1 if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags

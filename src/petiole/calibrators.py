@@ -1,0 +1,277 @@
+"""Maps from scores to probabilities, learned beside the labels: sigmoid, beta, isotonic, temperature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+from scipy.special import expit, log_softmax, softmax
+from sklearn.isotonic import IsotonicRegression
+
+from petiole.binning import BinningCalibrator
+from petiole.columns import Floats
+from petiole.labels import Codes
+from petiole.parameters import check_fraction
+from petiole.score_calibrator import ScoreCalibrator, read_probability_scores
+from petiole.venn_abers import VennAbersCalibrator
+
+__all__ = [
+    "BetaCalibrator",
+    "BinningCalibrator",
+    "IsotonicCalibrator",
+    "SigmoidCalibrator",
+    "TemperatureCalibrator",
+    "VennAbersCalibrator",
+]
+
+# How strongly the parameters of beta calibration and the inverse temperature are held where nothing changes, in nats
+# per squared unit: a few rows can overrule it, but where the classes are apart nothing runs to infinity.
+RIDGE = 1.0
+
+
+@dataclass(frozen=True)
+class SigmoidMap:
+    """1 / (1 + exp(−(slope · score + intercept)))."""
+
+    slope: float
+    intercept: float
+
+    def __call__(self, scores: Floats) -> Floats:
+        return expit(self.slope * scores + self.intercept)
+
+
+class SigmoidCalibrator(ScoreCalibrator):
+    """Platt's sigmoid of the score, 1 / (1 + exp(−(a·s + b))), fitted to softened labels (Platt 1999; recalled).
+
+    Positive rows have the target (n₊ + 1)/(n₊ + 2), negative ones 1/(n₋ + 2). The score is taken as it is, as
+    scikit-learn's ``CalibratedClassifierCV(method="sigmoid")`` takes a probability; :class:`BetaCalibrator` works on
+    logarithms of it.
+
+    Attributes
+    ----------
+    classes_, base_rates_
+        As in :class:`petiole.BinningCalibrator`.
+    calibrators_ : list of SigmoidMap
+
+    Examples
+    --------
+    >>> from petiole.calibrators import SigmoidCalibrator
+    >>> calibrator = SigmoidCalibrator().fit([-2, -1, 0, 1, 2], [0, 0, 1, 0, 1])
+    >>> calibrator.predict([-1, 1]).round(2)
+    array([0.3 , 0.53])
+    """
+
+    def _learn(self, scores: Floats, positive: npt.NDArray[np.bool_], weights: Floats) -> SigmoidMap:
+        n_positive = float(weights @ positive)
+        n_negative = float(weights.sum()) - n_positive
+        targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+        # Scores of any unit: the search sees standardised ones.
+        centre = float(np.average(scores, weights=weights))
+        width = float(np.sqrt(np.average((scores - centre) ** 2, weights=weights))) or 1.0
+        features = np.column_stack([(scores - centre) / width, np.ones_like(scores)])
+        slope, intercept = _fit_logistic(features, targets, weights, np.zeros(2), ridge=0.0)
+        return SigmoidMap(slope / width, intercept - slope * centre / width)
+
+
+@dataclass(frozen=True)
+class BetaMap:
+    """1 / (1 + exp(−(a ln p − b ln(1−p) + c))), with p at least ``floor`` away from 0 and 1."""
+
+    a: float
+    b: float
+    c: float
+    floor: float
+
+    def __call__(self, scores: Floats) -> Floats:
+        return expit(_log_and_log_rest(scores, self.floor) @ np.array([self.a, self.b]) + self.c)
+
+
+class BetaCalibrator(ScoreCalibrator):
+    """Beta calibration: ln(q/(1−q)) = a·ln p − b·ln(1−p) + c with a, b ≥ 0 (Kull, Silva Filho & Flach 2017; recalled).
+
+    A logistic regression on ln p and −ln(1−p). With a = b = 1 and c = 0 nothing changes, unlike with the sigmoid, which
+    cannot leave a calibrated probability alone. A weak ridge (½ nat per squared unit) holds the three there.
+
+    Parameters
+    ----------
+    floor : float, default=0.002
+        Probabilities are moved this far away from 0 and 1 before logarithms are taken: a forest cannot tell
+        smaller ones apart.
+
+    Attributes
+    ----------
+    classes_, base_rates_
+        As in :class:`petiole.BinningCalibrator`.
+    calibrators_ : list of BetaMap
+
+    Examples
+    --------
+    >>> from petiole.calibrators import BetaCalibrator
+    >>> calibrator = BetaCalibrator().fit([0.1, 0.3, 0.4, 0.8, 0.9], [0, 0, 1, 0, 1])
+    >>> calibrator.predict([0.2, 0.8]).round(2)
+    array([0.17, 0.67])
+    """
+
+    def __init__(self, floor: float = 0.002) -> None:
+        self.floor = floor
+
+    def _check_parameters(self) -> None:
+        _check_floor(self.floor)
+
+    def _read(self, scores: Any) -> Floats:
+        return read_probability_scores(scores)
+
+    def _learn(self, scores: Floats, positive: npt.NDArray[np.bool_], weights: Floats) -> BetaMap:
+        features = np.column_stack([_log_and_log_rest(scores, float(self.floor)), np.ones(len(scores))])
+        start, least = np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, -np.inf])
+        a, b, c = _fit_logistic(features, positive.astype(np.float64), weights, start, ridge=RIDGE, least=least)
+        return BetaMap(a, b, c, float(self.floor))
+
+
+@dataclass(frozen=True)
+class IsotonicMap:
+    """A non-decreasing function through ``values`` at ``scores``, straight between them and constant outside."""
+
+    scores: Floats
+    values: Floats
+
+    def __call__(self, scores: Floats) -> Floats:
+        return np.interp(scores, self.scores, self.values)
+
+
+class IsotonicCalibrator(ScoreCalibrator):
+    """The non-decreasing function of the score with the least squared error (scikit-learn's isotonic regression).
+
+    It assumes nothing but that scores rank, and needs some hundred rows of each class. It may say 0 or 1, which
+    logarithmic loss does not forgive; :class:`VennAbersCalibrator` is its cautious sister.
+
+    Attributes
+    ----------
+    classes_, base_rates_
+        As in :class:`petiole.BinningCalibrator`.
+    calibrators_ : list of IsotonicMap
+
+    Examples
+    --------
+    >>> from petiole.calibrators import IsotonicCalibrator
+    >>> calibrator = IsotonicCalibrator().fit([0.1, 0.3, 0.4, 0.8, 0.9], [0, 0, 1, 0, 1])
+    >>> calibrator.predict([0.2, 0.6, 0.85])
+    array([0.  , 0.5 , 0.75])
+    """
+
+    def _learn(self, scores: Floats, positive: npt.NDArray[np.bool_], weights: Floats) -> IsotonicMap:
+        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        fitted.fit(scores, positive.astype(np.float64), sample_weight=weights)
+        return IsotonicMap(fitted.X_thresholds_, fitted.y_thresholds_)
+
+
+@dataclass(frozen=True)
+class TemperatureMap:
+    """p_k ∝ p_k^(1/temperature), with p at least ``floor``; a table of all classes at once."""
+
+    temperature: float
+    floor: float
+
+    def __call__(self, proba: Floats) -> Floats:
+        return softmax(np.log(np.maximum(proba, self.floor)) / self.temperature, axis=1)
+
+
+class TemperatureCalibrator(ScoreCalibrator):
+    """Temperature scaling: p_k ∝ p_k^(1/T), one number for all classes (Guo et al. 2017; recalled).
+
+    The decision never changes, and one number is learned from few rows. T > 1 makes probabilities more timid, T < 1
+    bolder: forests need the latter more often than not. A weak ridge (½ nat per squared unit) holds 1/T at 1.
+
+    Parameters
+    ----------
+    floor : float, default=0.002
+        Probabilities are raised to this before logarithms are taken.
+
+    Attributes
+    ----------
+    classes_, base_rates_
+        As in :class:`petiole.BinningCalibrator`.
+    calibrators_ : list of a single TemperatureMap
+
+    Examples
+    --------
+    >>> from petiole.calibrators import TemperatureCalibrator
+    >>> timid = [[0.6, 0.2, 0.2], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0.5, 0.3, 0.2]]
+    >>> calibrator = TemperatureCalibrator().fit(timid, ["a", "b", "c", "a"])
+    >>> calibrator.predict(timid[:1]).round(2)
+    array([[0.8, 0.1, 0.1]])
+    """
+
+    def __init__(self, floor: float = 0.002) -> None:
+        self.floor = floor
+
+    def predict(self, scores: Any) -> Floats:
+        """Probabilities in the shape of the scores: of the second class, or a column for each class."""
+        table = self._read_to_predict(scores)
+        if table.ndim == 1:
+            return self._probabilities(_both(table))[:, 1]
+        return self._probabilities(table)
+
+    def _check_parameters(self) -> None:
+        _check_floor(self.floor)
+
+    def _read(self, scores: Any) -> Floats:
+        return read_probability_scores(scores)
+
+    def _learn_all(self, table: Floats, codes: Codes, weights: Floats, n_classes: int) -> list[Any]:
+        table = _both(table) if table.ndim == 1 else table
+        logs = np.log(np.maximum(table, float(self.floor)))
+        own = logs[np.arange(len(codes)), codes]
+
+        def objective(x: Floats) -> tuple[float, Floats]:
+            scaled = log_softmax(x[0] * logs, axis=1)
+            loss = -weights @ scaled[np.arange(len(codes)), codes]
+            slope = weights @ ((np.exp(scaled) * logs).sum(axis=1) - own)
+            return loss + RIDGE / 2 * (x[0] - 1) ** 2, np.array([slope + RIDGE * (x[0] - 1)])
+
+        found = minimize(objective, np.ones(1), jac=True, method="L-BFGS-B", bounds=Bounds(1e-3, np.inf), tol=1e-12)
+        return [TemperatureMap(1 / float(found.x[0]), float(self.floor))]
+
+    def _probabilities(self, table: Floats) -> Floats:
+        return self.calibrators_[0](table)
+
+
+def _both(second: Floats) -> Floats:
+    return np.column_stack([1 - second, second])
+
+
+def _check_floor(floor: Any) -> None:
+    check_fraction("floor", floor)
+    if floor >= 0.5:
+        raise ValueError(f"floor={floor!r}: must be less than 0.5")
+
+
+def _log_and_log_rest(proba: Floats, floor: float) -> Floats:
+    inside = np.clip(proba, floor, 1 - floor)
+    return np.column_stack([np.log(inside), -np.log1p(-inside)])
+
+
+def _fit_logistic(
+    features: Floats, targets: Floats, weights: Floats, start: Floats, *, ridge: float, least: Floats | float = -np.inf
+) -> list[float]:
+    """Coefficients with the least log-loss beside targets between 0 and 1; ``ridge`` pulls them to ``start``."""
+    scale = 1 / weights.sum()
+
+    def objective(x: Floats) -> tuple[float, Floats]:
+        scores, moved = features @ x, x - start
+        loss = weights @ (np.logaddexp(0.0, scores) - targets * scores) + ridge / 2 * moved @ moved
+        slopes = (weights * (expit(scores) - targets)) @ features + ridge * moved
+        return scale * loss, scale * slopes
+
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(least, np.inf),
+        options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500},
+    )
+    return found.x.tolist()
