@@ -18,7 +18,7 @@ LAYERS = [
     {"pet", "ensemble"},
     {"bagging", "mob_esp"},
     {"probability_forest"},
-    {"convert", "plotting"},
+    {"convert", "plotting", "comparison"},
     {"__main__"},
 ]
 
