@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from petiole.columns import Floats
+from petiole.comparison.classes import distinct_names, union
 from petiole.comparison.resampling import (
     Wholes,
     as_generator,
@@ -276,13 +277,15 @@ def _read_outcomes(
     y_true: Any, predictions: dict[str, Any], cost: Any, labels: Any, actions: Any, sample_weight: Any
 ) -> _Outcomes:
     table = _read_cost(cost)
-    classes = _read_names("labels", labels, table.shape[1], "column")
-    if classes is None:
+    if labels is None:
         classes = _found_classes(y_true, predictions, table.shape, actions)
+    else:
+        classes = distinct_names("labels", labels, table.shape[1], "column of cost")
     true = label_codes(y_true, classes, "y_true", remedy="pass labels= with the class of each column of cost")
-    names = _read_names("actions", actions, table.shape[0], "row")
-    if names is None:
+    if actions is None:
         names = _found_actions(predictions, table.shape, classes)
+    else:
+        names = distinct_names("actions", actions, table.shape[0], "row of cost")
     codes = [true, *(_action_codes(name, given, names, len(true)) for name, given in predictions.items())]
     weights = check_weights(sample_weight, len(true))
     return _Outcomes(*_count_cells(codes, (len(classes),) + (len(names),) * len(predictions), weights), table)
@@ -301,22 +304,11 @@ def _read_cost(cost: Any) -> Floats:
     return table
 
 
-def _read_names(parameter: str, names: Any, length: int, what: str) -> Array | None:
-    if names is None:
-        return None
-    found, codes = encode_labels(names)
-    if len(codes) != length:
-        raise ValueError(f"{parameter}={names!r}: must name each {what} of cost, of which there are {length}")
-    if len(found) != length:
-        raise ValueError(f"{parameter}={names!r}: each must occur once")
-    return found[codes]
-
-
 def _found_classes(y_true: Any, predictions: dict[str, Any], shape: tuple[int, ...], actions: Any) -> Array:
     classes, _ = encode_labels(y_true)
     if len(classes) != shape[1] and shape[0] == shape[1] and actions is None:
         # a class may be absent from the truth and still be predicted
-        classes = _union([classes, *(encode_labels(given)[0] for given in predictions.values())])
+        classes = union(classes, *(encode_labels(given)[0] for given in predictions.values()))
     if len(classes) != shape[1]:
         raise ValueError(
             f"cost has {shape[1]} columns, but the classes found are {classes.tolist()}: "
@@ -328,17 +320,13 @@ def _found_classes(y_true: Any, predictions: dict[str, Any], shape: tuple[int, .
 def _found_actions(predictions: dict[str, Any], shape: tuple[int, ...], classes: Array) -> Array:
     if shape[0] == shape[1]:
         return classes
-    names = _union([encode_labels(given)[0] for given in predictions.values()])
+    names = union(*(encode_labels(given)[0] for given in predictions.values()))
     if len(names) != shape[0]:
         raise ValueError(
             f"cost has {shape[0]} rows, but the actions found are {names.tolist()}: "
             "pass actions= with what each row stands for"
         )
     return names
-
-
-def _union(parts: list[Array]) -> Array:
-    return encode_labels([label for part in parts for label in part.tolist()])[0]
 
 
 def _action_codes(parameter: str, predictions: Any, actions: Array, n_rows: int) -> Codes:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from petiole.columns import Floats
+from petiole.comparison.classes import distinct_names, positions, union
 from petiole.judged import check_probabilities
 from petiole.labels import Codes, check_weights, encode_labels, label_codes
 from petiole.tables import Array, as_array
@@ -84,7 +85,7 @@ def bias_variance(
     BiasVariance(error=0.25, squared_bias=0.125, variance=0.125, noise=0, n_sets=4)
     """
     table = _read_predictions(predictions)
-    truth, classes = read_truth(y_true, labels, also=table)
+    truth, classes = read_truth(y_true, labels, also=encode_labels(table.ravel())[0])
     codes = label_codes(table.ravel(), classes, "predictions", remedy="pass labels= with all classes").reshape(
         table.shape
     )
@@ -176,18 +177,18 @@ def _decomposition(
     return BiasVariance(bias + var + rest, bias, var, rest, squared_bias, variance, noise, n_sets)
 
 
-def read_truth(y_true: Any, labels: Any = None, *, also: Any = None) -> tuple[Floats, Array]:
+def read_truth(y_true: Any, labels: Any = None, *, also: Array | None = None) -> tuple[Floats, Array]:
     """P(C|x), a row per example, and the classes of its columns; labels become ones and zeros.
 
-    ``also`` holds labels that must be among the classes, for truths in which some do not occur.
+    ``also`` holds classes beside those of ``y_true``, in which some may not occur.
     """
     if _is_table(y_true):
         table = check_probabilities(y_true, parameter="y_true")
-        return table, _classes_of_table(table.shape[1], labels, also)
+        return table, _classes_of_table(table.shape[1], also if labels is None else labels, labels is None)
     if labels is None:
         classes, codes = _classes_of_both(y_true, also)
     else:
-        classes = _distinct(labels)
+        classes = distinct_names("labels", labels, len(labels), "class")
         codes = label_codes(y_true, classes, "y_true", remedy="add it to labels= or remove these rows")
     truth = np.zeros((len(codes), len(classes)))
     truth[np.arange(len(codes)), codes] = 1.0
@@ -212,29 +213,21 @@ def _is_table(y_true: Any) -> bool:
     return np.ndim(y_true) == 2 and np.shape(y_true)[1] > 1
 
 
-def _classes_of_table(n_columns: int, labels: Any, also: Any) -> Array:
-    classes = encode_labels(also.ravel())[0] if labels is None else _distinct(labels)
-    if len(classes) != n_columns:
+def _classes_of_table(n_columns: int, classes: Any, guessed: bool) -> Array:
+    if guessed and len(classes) != n_columns:
         raise ValueError(
-            f"y_true has {n_columns} columns, but the classes are {classes.tolist()}: "
+            f"y_true has {n_columns} columns, but the classes predicted are {classes.tolist()}: "
             "pass labels= with the class of each column"
         )
-    return classes
+    return distinct_names("labels", classes, n_columns, "column of y_true")
 
 
-def _classes_of_both(y_true: Any, also: Any) -> tuple[Array, Codes]:
+def _classes_of_both(y_true: Any, also: Array | None) -> tuple[Array, Codes]:
     classes, codes = encode_labels(y_true)
     if also is None:
         return classes, codes
-    union, codes_in_union = encode_labels([*classes.tolist(), *encode_labels(also.ravel())[0].tolist()])
-    return union, codes_in_union[: len(classes)][codes]
-
-
-def _distinct(labels: Any) -> Array:
-    found, codes = encode_labels(labels)
-    if len(found) != len(codes):
-        raise ValueError(f"labels={labels!r}: each class must occur once")
-    return found[codes]
+    both = union(classes, also)
+    return both, positions(classes, both)[codes]
 
 
 def _read_predictions(predictions: Any) -> Array:
