@@ -286,7 +286,7 @@ def test_diagram_shows_methods_and_groups():
 def test_names_do_not_overlap(n, k):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(n, k)) + np.linspace(0, 2, k)
-    ax = critical_difference_diagram(scores, names=[f"method {i}, $x$ and more" for i in range(k)])
+    ax = critical_difference_diagram(scores, names=[f"method {i}, $x$ and {'more ' * (i % 5)}WMWM" for i in range(k)])
     ax.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in ax.texts if "method" in text.get_text()]
     assert len(boxes) == k

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 LINE = 0.26  # inches
 FIRST_BAR, BAR_STEP = 0.55, 0.5
 ABOVE = 2.6  # room for the ticks' numbers and the critical difference
-WIDTH = 7.0  # inches
-LABELS = 0.27  # share of the width on each side that is for the names
+SCALE = 3.4  # inches, from the first rank to the last
+SIDE, CHARACTER = 0.6, 0.078  # inches beside the scale: for a line and a number, and for each letter of a name
 BAR_COLOR = OKABE_ITO[5]
 
 
@@ -58,7 +58,7 @@ def critical_difference_diagram(
     n_left = (len(result.names) + 1) // 2
     depth = FIRST_BAR + BAR_STEP * (1 + max((row for *_, row in bars), default=-1)) + 0.35
     if ax is None:
-        ax = _new_axes(ABOVE + depth + n_left + (1.2 if title else 0.0))
+        ax = _new_axes(SCALE + 2 * _side(result), LINE * (ABOVE + depth + n_left + (1.2 if title else 0.0)))
     _draw_scale(ax, result)
     _draw_bars(ax, bars)
     _draw_names(ax, result, depth, n_left)
@@ -74,12 +74,17 @@ def _as_comparison(scores: Any, names: Any, alpha: float, greater_is_better: boo
     return scores
 
 
-def _new_axes(n_lines: float) -> Axes:
+def _side(result: RankComparison) -> float:
+    """Inches for the names on either side."""
+    return SIDE + CHARACTER * max(map(len, result.names))
+
+
+def _new_axes(width: float, height: float) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("a critical-difference diagram needs matplotlib: pip install petiole[plot]") from error
-    _, ax = plt.subplots(figsize=(WIDTH, LINE * n_lines), layout="constrained")
+    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     return ax
 
 
@@ -136,7 +141,7 @@ def _draw_names(ax: Axes, result: RankComparison, depth: float, n_left: int) -> 
 
 def _finish(ax: Axes, result: RankComparison, lowest: float, title: str | None) -> None:
     k = len(result.names)
-    room = LABELS / (1 - 2 * LABELS) * (k - 1)
+    room = _side(result) / SCALE * (k - 1)
     right = max(k + room, 1 + result.critical_difference + 0.05)
     ax.set(xlim=(1 - room, right), ylim=(-lowest, ABOVE))
     ax.axis("off")
