@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import brier_score_loss, roc_auc_score
+from sklearn.metrics import log_loss as sklearn_log_loss
 
 from naive_comparison import bca_levels as naive_bca_levels
 from naive_comparison import brier, order_statistics
@@ -24,6 +25,11 @@ def mean_of_truth(y_true, proba, *, labels, sample_weight):
 def unweighted(y_true, proba):
     """The same without weights, for two classes called 0 and 1."""
     return proba[np.arange(len(proba)), y_true].mean()
+
+
+def log_loss(y_true, proba, *, sample_weight=None):
+    """Quick, for classes called 0, 1, ..."""
+    return -np.average(np.log(proba[np.arange(len(proba)), y_true]), weights=sample_weight)
 
 
 def problem(seed=0, n=60, n_classes=2):
@@ -109,15 +115,15 @@ def test_coverage(method):
     """The interval of a skewed mean contains it in about 90 of 100 samples."""
     rng = np.random.default_rng(3)
     hits = 0
-    for trial in range(150):
+    for trial in range(120):
         own = rng.beta(1, 3, size=40)
         proba = np.column_stack([own, 1 - own])
         low, high = bootstrap_interval(
-            unweighted, np.zeros(40, dtype=int), proba, labels=[0, 1], n_draws=200, level=0.9, method=method,
+            unweighted, np.zeros(40, dtype=int), proba, labels=[0, 1], n_draws=100, level=0.9, method=method,
             random_state=trial,
         ).interval  # fmt: skip
         hits += low <= 0.25 <= high
-    assert 0.9 - 4 * np.sqrt(0.09 / 150) < hits / 150 < 0.9 + 3 * np.sqrt(0.09 / 150)
+    assert 0.9 - 4 * np.sqrt(0.09 / 120) < hits / 120 < 0.9 + 3 * np.sqrt(0.09 / 120)
 
 
 def test_bca_levels_are_the_naive_ones():
@@ -135,8 +141,8 @@ def test_bca_is_scipys(most, monkeypatch):
     monkeypatch.setattr(implementation, "MOST_LEFT_OUT", most)
     own = np.random.default_rng(5).beta(0.3, 3, size=120)
     ours = bootstrap_interval(
-        unweighted, np.zeros(120, dtype=int), np.column_stack([own, 1 - own]), labels=[0, 1], n_draws=8000, method="bca",
-        random_state=0,
+        unweighted, np.zeros(120, dtype=int), np.column_stack([own, 1 - own]), labels=[0, 1], n_draws=8000,
+        method="bca", random_state=0,
     )  # fmt: skip
     theirs = stats.bootstrap((own,), np.mean, n_resamples=8000, method="BCa", random_state=0).confidence_interval
     assert ours.interval == pytest.approx(tuple(theirs), abs=0.1 * ours.standard_error)
@@ -170,6 +176,20 @@ def test_difference_is_paired():
     assert same.interval == (0, 0) and not same.excludes_zero
     uniform = np.full_like(proba, 1 / 3)
     assert bootstrap_difference(log_loss, y, uniform, proba, **options).excludes_zero
+
+
+def test_metrics_of_scikit_learn():
+    y, proba = problem(9)
+    words = np.array(["no", "yes"])
+    expected = bootstrap_interval(log_loss, y, proba, n_draws=40, random_state=0)
+    found = bootstrap_interval(sklearn_log_loss, words[y], proba, n_draws=40, random_state=0)
+    assert found.draws == pytest.approx(expected.draws)
+
+    def brier_of_yes(y_true, proba, *, sample_weight):
+        return brier_score_loss(y_true, proba[:, 1], sample_weight=sample_weight, pos_label="yes")
+
+    low, high = bootstrap_interval(brier_of_yes, words[y], proba, n_draws=40, random_state=0).interval
+    assert low < ((proba[:, 1] - y) ** 2).mean() < high
 
 
 def test_seeds():

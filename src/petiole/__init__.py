@@ -36,6 +36,6 @@ def __getattr__(name: str) -> Any:
         from petiole import convert
 
         return getattr(convert, name)
-    if name == "plotting":
-        return importlib.import_module("petiole.plotting")
+    if name in ("comparison", "plotting"):
+        return importlib.import_module(f"petiole.{name}")
     raise AttributeError(f"module 'petiole' has no attribute {name!r}")

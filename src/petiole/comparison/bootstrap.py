@@ -110,9 +110,9 @@ def bootstrap_interval(
     >>> from petiole.comparison import bootstrap_interval
     >>> y = [0, 1, 1, 0, 1, 0, 1, 1, 0, 1] * 10
     >>> p = np.array([0.2, 0.9, 0.6, 0.4, 0.8, 0.1, 0.7, 0.3, 0.3, 0.9] * 10)
-    >>> result = bootstrap_interval(log_loss, y, np.column_stack([1 - p, p]), random_state=0)
+    >>> result = bootstrap_interval(log_loss, y, np.column_stack([1 - p, p]), n_draws=200, random_state=0)
     >>> print("%.3f [%.3f, %.3f]" % (result.estimate, *result.interval))
-    0.370 [0.312, 0.439]
+    0.370 [0.314, 0.440]
     """
     judged = check_judged(y_true, proba, labels=labels, sample_weight=sample_weight)
     evaluate = _Evaluator(metric, judged, [judged.proba])
@@ -157,9 +157,9 @@ def bootstrap_difference(
     >>> y = [0, 1, 1, 0, 1, 0, 1, 1, 0, 1] * 10
     >>> p = np.array([0.2, 0.9, 0.6, 0.4, 0.8, 0.1, 0.7, 0.3, 0.3, 0.9] * 10)
     >>> sure, unsure = np.column_stack([1 - p, p]), np.full((100, 2), 0.5)
-    >>> result = bootstrap_difference(log_loss, y, sure, unsure, random_state=0)
+    >>> result = bootstrap_difference(log_loss, y, sure, unsure, n_draws=200, random_state=0)
     >>> print("%.3f [%.3f, %.3f]" % (result.estimate, *result.interval), result.excludes_zero)
-    -0.323 [-0.382, -0.254] True
+    -0.323 [-0.379, -0.253] True
     """
     judged = check_judged(y_true, proba_1, labels=labels, sample_weight=sample_weight)
     other = check_judged(y_true, proba_2, labels=judged.labels).proba
