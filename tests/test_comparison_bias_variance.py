@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from naive_comparison import kohavi_wolpert, probability_parts, unbiased_kohavi_wolpert
 from petiole import BaggedPETClassifier, PETClassifier
 from petiole.comparison import bias_variance, bias_variance_study, probability_bias_variance
+from petiole.comparison.resampling import as_generator
 
 
 @st.composite
@@ -152,17 +153,16 @@ def moons():
     return X[:300], y[:300], X[300:], y[300:]
 
 
-def naive_study(estimator, moons, parameter, values, n_sets, size, seed):
-    """Draw the same learning sets, keep all predictions, decompose at the end."""
-    from petiole.comparison.resampling import as_generator
-
-    X, y, X_test, y_test = moons
+def learning_sets(n_pool, n_sets, size, seed):
+    """The rows that the study draws."""
     random = as_generator(seed)
-    rows = []
-    for _ in range(n_sets):
-        rows.append(random.choice(len(X), size, replace=False))
-        random.integers(2**31 - 1)
-    found = []
+    return [random.choice(n_pool, size, replace=False) for _ in range(n_sets)]
+
+
+def naive_study(estimator, moons, parameter, values, n_sets, size, seed):
+    """Keep all predictions, decompose at the end."""
+    X, y, X_test, y_test = moons
+    rows, found = learning_sets(len(X), n_sets, size, seed), []
     for value in values:
         models = [type(estimator)(**{parameter: value}).fit(X[r], y[r]) for r in rows]
         found.append(
@@ -217,7 +217,7 @@ def test_without_refit_there_is_one_fit_per_learning_set(moons, refit, n_fits):
 
 def test_jobs_and_seeds(moons):
     options = {"parameter": "max_features", "values": [1, 2], "n_sets": 4, "set_size": 50, "random_state": 5}
-    forest = BaggedPETClassifier(n_estimators=3)
+    forest = BaggedPETClassifier(n_estimators=3, random_state=0)
     one = bias_variance_study(forest, *moons, **options)
     with joblib.parallel_config("threading"):
         two = bias_variance_study(forest, *moons, n_jobs=2, **options)
@@ -252,9 +252,17 @@ def test_learning_sets_may_lack_classes_and_tests_may_have_more():
     X, y = make_classification(200, n_informative=6, n_classes=6, random_state=0)
     labels = y * 10
     options = {"parameter": "max_depth", "values": [1, None], "n_sets": 10, "set_size": 8, "random_state": 0}
-    study = bias_variance_study(PETClassifier(), X[:100], labels[:100], X[100:], np.append(labels[101:], 77), **options)
+    y_test, classes = np.append(labels[101:], 77), [0, 10, 20, 30, 40, 50, 77]
+    study = bias_variance_study(PETClassifier(), X[:100], labels[:100], X[100:], y_test, **options)
     assert study.error == pytest.approx(study.squared_bias + study.variance)
-    assert study.probabilities[0].error > 0
+    proba = np.zeros((10, 100, 7))
+    for place, rows in enumerate(learning_sets(100, 10, 8, 0)):
+        model = PETClassifier().fit(X[rows], labels[rows])
+        for column, label in enumerate(model.classes_):
+            proba[place, :, classes.index(label)] = model.predict_proba(X[100:])[:, column]
+    expected = probability_bias_variance(proba, y_test, labels=classes)
+    assert parts(study.probabilities[1]) == pytest.approx(parts(expected))
+    assert (proba.max(axis=(1, 2)) > 0).all() and (proba.sum(axis=1) == 0).any()
 
 
 def test_estimators_without_probabilities(moons):

@@ -222,6 +222,15 @@ def test_what_is_refused(options, words):
         bootstrap_interval(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("proba_2", "words"),
+    [([[0.5, 0.6]] * 2, r"proba_2\[0\] sums to 1.1"), ([[1.0]] * 2, r"proba_1 has shape \(2, 2\), but proba_2 has")],
+)
+def test_differences_that_are_refused(proba_2, words):
+    with pytest.raises(ValueError, match=words):
+        bootstrap_difference(log_loss, [0, 1], [[0.5, 0.5]] * 2, proba_2)
+
+
 def test_a_metric_must_be_a_function():
     with pytest.raises(TypeError, match="metric='log_loss'"):
         bootstrap_interval("log_loss", [0, 1], [[0.5, 0.5]] * 2)

@@ -213,11 +213,12 @@ def test_equal_predictions_tie():
 
 def test_rounding_finds_no_winner():
     """Three times 0.1 less 0.3 is not zero in floating point."""
-    y = np.zeros(40, dtype=int)
-    pred_1, pred_2 = np.array([1, 1, 1, 0] * 10), np.array([0, 0, 0, 2] * 10)
+    y = np.zeros(20, dtype=int)
+    pred_1, pred_2 = np.array([1] * 6 + [0] * 14), np.array([0] * 6 + [2] * 2 + [0] * 12)
     result = bdelta_cost(y, pred_1, pred_2, [[0.0] * 3, [0.1] * 3, [0.3] * 3], labels=range(3), random_state=0)
     assert result.difference == 0
     assert (result.draws == 0).sum() > 10
+    assert np.abs(result.draws[result.draws != 0]).min() > 0.01
 
 
 def test_a_thousand_classes():

@@ -19,7 +19,7 @@ from petiole.comparison.resampling import (
     check_draws,
     sample_size,
 )
-from petiole.judged import Judged, check_judged
+from petiole.judged import Judged, check_judged, check_probabilities
 from petiole.parameters import check_choice
 from petiole.tables import Array
 
@@ -161,9 +161,13 @@ def bootstrap_difference(
     >>> print("%.3f [%.3f, %.3f]" % (result.estimate, *result.interval), result.excludes_zero)
     -0.323 [-0.379, -0.253] True
     """
-    judged = check_judged(y_true, proba_1, labels=labels, sample_weight=sample_weight)
-    other = check_judged(y_true, proba_2, labels=judged.labels).proba
-    evaluate = _Evaluator(metric, judged, [judged.proba, other])
+    first, second = check_probabilities(proba_1, parameter="proba_1"), check_probabilities(proba_2, parameter="proba_2")
+    if first.shape != second.shape:
+        raise ValueError(
+            f"proba_1 has shape {first.shape}, but proba_2 has {second.shape}: give both for the same rows and classes"
+        )
+    judged = check_judged(y_true, first, labels=labels, sample_weight=sample_weight)
+    evaluate = _Evaluator(metric, judged, [first, second])
     return _interval(evaluate, judged, n_draws, level, random_state, method, stratify)
 
 
