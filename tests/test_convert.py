@@ -357,7 +357,7 @@ def test_data_that_do_not_fit():
         ({"sample_weight": np.ones(400)}, "sample_weight was given without"),
         ({"X": X[:, :2], "y": y}, "expecting 6 features"),
         ({"X": X, "y": y[:-1]}, "inconsistent numbers of samples"),
-        ({"X": X, "y": y + 1}, "label 3, which is not a class"),
+        ({"X": X, "y": y + 1}, "label 3, but the classes are"),
         ({"X": X[:100], "y": y[:100]}, "not what the model was fitted on: at node 0"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -35,6 +35,7 @@ __all__ = [
     "ProbabilityForestClassifier",
     "Tree",
     "__version__",
+    "comparison",
     "decisions",
     "from_sklearn",
     "metrics",
@@ -52,7 +53,6 @@ _MODULE_OF = {
     "from_sklearn": "convert",
     "trees_from_sklearn": "convert",
 }
-
 
 _MODULES = ("calibrators", "comparison", "metrics", "plotting")
 

@@ -42,8 +42,9 @@ class Judged:
         return self.proba[np.arange(len(self.codes)), self.codes]
 
     def mean(self, values: Floats) -> float:
-        """The mean of one value per row, by the weights."""
-        return float(np.average(values, weights=self.weights))
+        """The mean of one value per row, by the weights; a row of weight 0 does not count even if its value is infinite."""
+        counts = self.weights > 0
+        return float(np.average(values[counts], weights=self.weights[counts]))
 
 
 def check_judged(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> Judged:

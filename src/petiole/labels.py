@@ -18,8 +18,10 @@ from petiole.tables import Array, as_array, read_series, reject_sparse, unwrap_f
 Codes = NDArray[np.int32]
 
 
-def encode_labels(y: Any) -> tuple[Array, Codes]:
+def encode_labels(y: Any, *, warn: bool = True) -> tuple[Array, Codes]:
     """Return the sorted classes and, for each label, the position of its class.
+
+    With ``warn``, labels that nearly all differ are suspected to be no classes.
 
     >>> encode_labels(["no", "yes", "no"])
     (array(['no', 'yes'], dtype=object), array([0, 1, 0], dtype=int32))
@@ -34,7 +36,8 @@ def encode_labels(y: Any) -> tuple[Array, Codes]:
     if not len(labels):
         raise ValueError("y has no labels: give one class label per row of X")
     classes, codes = _factorize(labels)
-    _warn_if_continuous_in_disguise(len(classes), len(labels))
+    if warn:
+        _warn_if_continuous_in_disguise(len(classes), len(labels))
     return classes, codes
 
 
@@ -232,7 +235,7 @@ def label_codes(y: Any, classes: Array, parameter: str, remedy: str = "remove th
     >>> label_codes(["yes", "no"], np.array(["no", "yes"]), "y")
     array([1, 0], dtype=int32)
     """
-    found, codes = encode_labels(y)
+    found, codes = encode_labels(y, warn=False)
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     for label in found.tolist():
         if label not in code_of:
