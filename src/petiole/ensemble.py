@@ -371,8 +371,8 @@ class ForestClassifier(TreeBasedClassifier):
             raise ValueError(f"the classes differ, {list(self.classes_)} and {list(other.classes_)}: merge equals")
         if not self.encoder_.reads_alike(other.encoder_):
             raise ValueError(
-                "the columns or their categories differ: fit all with the same columns, and nominal ones as pandas or "
-                "polars categoricals that list all categories"
+                "the columns or their categories differ: fit all with the same columns, and with rows in which every "
+                "category of a nominal column occurs"
             )
 
     def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:

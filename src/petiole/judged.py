@@ -42,7 +42,7 @@ class Judged:
         return self.proba[np.arange(len(self.codes)), self.codes]
 
     def mean(self, values: Floats) -> float:
-        """The mean of one value per row, by the weights; a row of weight 0 does not count even if its value is infinite."""
+        """The mean of one value per row, by the weights; a row of weight 0 does not count, even an infinite one."""
         counts = self.weights > 0
         return float(np.average(values[counts], weights=self.weights[counts]))
 
