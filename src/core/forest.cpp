@@ -12,7 +12,6 @@ LeafCounts::LeafCounts(const double* table, std::size_t n_leaves, int n_classes)
   std::vector<std::uint32_t> n_entries(n_leaves, 0);
   std::vector<ClassId> classes;
   std::vector<double> weights;
-  bool whole = true;
   for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
     const double* row = table + leaf * static_cast<std::size_t>(n_classes);
     for (int k = 0; k < n_classes; ++k) {
@@ -20,11 +19,17 @@ LeafCounts::LeafCounts(const double* table, std::size_t n_leaves, int n_classes)
       ++n_entries[leaf];
       classes.push_back(static_cast<ClassId>(k));
       weights.push_back(row[k]);
-      whole &= row[k] > 0 && row[k] < 4294967295.0 && row[k] == std::floor(row[k]);
     }
   }
-  n_entries_ = to_codes(n_entries);
-  class_ = to_codes(classes);
+  *this = LeafCounts(n_entries, classes, std::move(weights));
+}
+
+LeafCounts::LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::vector<ClassId>& classes,
+                       std::vector<double> weights)
+    : n_entries_(to_codes(n_entries)), class_(to_codes(classes)) {
+  const bool whole = std::all_of(weights.begin(), weights.end(), [](double weight) {
+    return weight > 0 && weight < 4294967295.0 && weight == static_cast<double>(static_cast<std::uint64_t>(weight));
+  });
   if (whole)
     whole_ = to_codes(weights);
   else
@@ -79,7 +84,7 @@ bool in_usual_order(const Tree& tree, const Codes& n_children) {
 
 }  // namespace
 
-PackedTree pack(const Tree& tree, const LeafFacts& leaves) {
+PackedTree pack(const Tree& tree, LeafFacts leaves) {
   PackedTree packed;
   std::vector<std::int32_t> n_children, feature, missing, n_categories, branches;
   bool any_missing = false;
@@ -101,10 +106,9 @@ PackedTree pack(const Tree& tree, const LeafFacts& leaves) {
     packed.category_branch = to_codes(branches);
   }
   if (!in_usual_order(tree, packed.n_children)) packed.child_nodes = tree.child_nodes;
-  const std::size_t n_leaves = n_children.size() - feature.size();
-  packed.in_bag = LeafCounts(leaves.in_bag.data(), n_leaves, tree.n_classes);
-  packed.out_of_bag = LeafCounts(leaves.out_of_bag.data(), leaves.out_of_bag.empty() ? 0 : n_leaves, tree.n_classes);
-  packed.spread_weights = LeafCounts(leaves.spread_weights.data(), leaves.spread_weights.size(), 1);
+  packed.in_bag = std::move(leaves.in_bag);
+  packed.out_of_bag = std::move(leaves.out_of_bag);
+  packed.spread_weights = std::move(leaves.spread_weights);
   packed.vote = to_codes(leaves.votes);
   return packed;
 }
@@ -203,6 +207,18 @@ std::vector<LeafRange> leaf_ranges(const Tree& tree) {
   return ranges;
 }
 
+LeafCounts counts_of(const std::vector<double>& node_table, const std::vector<NodeId>& nodes, int n_columns) {
+  const auto width = static_cast<std::size_t>(n_columns);
+  std::vector<double> rows;
+  for (const NodeId node : nodes) {
+    const auto begin = node_table.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(node) * width);
+    rows.insert(rows.end(), begin, begin + n_columns);
+  }
+  return LeafCounts(rows.data(), nodes.size(), n_columns);
+}
+
+}  // namespace
+
 std::vector<NodeId> leaves_of(const Tree& tree) {
   std::vector<NodeId> leaves;
   for (std::size_t i = 0; i < tree.n_nodes(); ++i)
@@ -210,38 +226,22 @@ std::vector<NodeId> leaves_of(const Tree& tree) {
   return leaves;
 }
 
-// The class with the most weight at each leaf, counting copies; of equals the more frequent one, then the first. An empty
-// leaf votes as its nearest ancestor that is not.
-std::vector<ClassId> leaf_votes(const Tree& tree, const std::vector<NodeId>& leaves, const std::vector<double>& prior) {
+std::vector<ClassId> leaf_votes(const Tree& tree, const std::vector<double>& node_counts, const std::vector<double>& prior) {
   const std::vector<NodeId> parent = parents_of(tree);
   std::vector<ClassId> votes;
   const std::size_t width = prior.size();
-  for (NodeId node : leaves) {
+  for (NodeId node : leaves_of(tree)) {
     const double* counts = nullptr;
     for (; node >= 0; node = parent[static_cast<std::size_t>(node)]) {
-      counts = tree.counts.data() + static_cast<std::size_t>(node) * width;
+      counts = node_counts.data() + static_cast<std::size_t>(node) * width;
       if (std::any_of(counts, counts + width, [](double n) { return n > 0; })) break;
     }
-    std::size_t best = 0;
-    for (std::size_t k = 1; k < width; ++k) {
-      const bool more = counts[k] > counts[best] + kWeightSlack, less = counts[k] < counts[best] - kWeightSlack;
-      if (more || (!less && prior[k] > prior[best] + kWeightSlack)) best = k;
-    }
-    votes.push_back(static_cast<ClassId>(best));
+    Vote vote(prior);
+    for (std::size_t k = 0; k < width; ++k) vote.consider(static_cast<ClassId>(k), counts[k]);
+    votes.push_back(vote.winner());
   }
   return votes;
 }
-
-std::vector<double> rows_of(const std::vector<double>& table, const std::vector<NodeId>& nodes, std::size_t width) {
-  std::vector<double> rows;
-  for (const NodeId node : nodes) {
-    const auto begin = table.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(node) * width);
-    rows.insert(rows.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
-  }
-  return rows;
-}
-
-}  // namespace
 
 std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, CountedRows rows, double* out) {
   const auto width = static_cast<std::size_t>(n_classes);
@@ -278,11 +278,12 @@ std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, 
 PackedTree pack(const Tree& tree, const std::vector<double>& out_of_bag_node_counts, const std::vector<double>& prior) {
   const auto leaves = leaves_of(tree);
   LeafFacts facts;
-  facts.in_bag = rows_of(tree.counts, leaves, prior.size());
-  if (!out_of_bag_node_counts.empty()) facts.out_of_bag = rows_of(out_of_bag_node_counts, leaves, prior.size());
-  if (!tree.spread_weights.empty()) facts.spread_weights = rows_of(tree.spread_weights, leaves, 1);
-  facts.votes = leaf_votes(tree, leaves, prior);
-  return pack(tree, facts);
+  const auto n_classes = static_cast<int>(prior.size());
+  facts.in_bag = counts_of(tree.counts, leaves, n_classes);
+  if (!out_of_bag_node_counts.empty()) facts.out_of_bag = counts_of(out_of_bag_node_counts, leaves, n_classes);
+  if (!tree.spread_weights.empty()) facts.spread_weights = counts_of(tree.spread_weights, leaves, 1);
+  facts.votes = leaf_votes(tree, tree.counts, prior);
+  return pack(tree, std::move(facts));
 }
 
 namespace {
@@ -384,172 +385,6 @@ void check(const PackedTree& tree, std::uint32_t n_classes) {
 void check(const Forest& forest) {
   require(forest.n_classes > 0, "n_classes: must be at least 1");
   for (const PackedTree& tree : forest.trees) check(tree, static_cast<std::uint32_t>(forest.n_classes));
-}
-
-namespace {
-
-// The weight of every node as the packed tree will have it: added up from the leaves, to the last bit.
-std::vector<double> sums_of_leaves(const Tree& tree) {
-  std::vector<double> weights;
-  const auto width = static_cast<std::size_t>(tree.n_classes);
-  for (const NodeId leaf : leaves_of(tree)) {
-    const double* counts = tree.counts.data() + static_cast<std::size_t>(leaf) * width;
-    weights.push_back(std::accumulate(counts, counts + width, 0.0));
-  }
-  return node_counts(tree, LeafCounts(weights.data(), weights.size(), 1), 1);
-}
-
-// What one thread needs to count trees.
-struct CountScratch {
-  std::vector<std::uint32_t> copies;
-  std::vector<NodeId> leaf_of_row;
-  std::vector<RowId> unseen;
-};
-
-class ForestCounter {
- public:
-  ForestCounter(const Dataset& dataset, const ForestOptions& options)
-      : dataset_(dataset), options_(options), sampler_(options.bootstrap, dataset.labels, dataset.n_classes),
-        prior_(static_cast<std::size_t>(dataset.n_classes), 0.0) {
-    for (RowId row = 0; row < dataset.n_rows(); ++row) prior_[dataset.labels[row]] += dataset.weight(row);
-  }
-
-  const Sampler& sampler() const { return sampler_; }
-
-  // The members of a tree; leaf_of_row may hold the leaves of the rows in its sample, if no row can be spread.
-  Members::OfTree members(const Router& router, CountScratch& scratch, bool leaves_known) const {
-    Members::OfTree members;
-    members.n_leaves = router.n_leaves();
-    const std::size_t n_rows = dataset_.n_rows();
-    for (const std::uint32_t copies : scratch.copies)
-      members.copies.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(copies, 65535)));
-    members.reach.reset(n_rows);
-    scratch.unseen.clear();
-    for (RowId row = 0; row < n_rows; ++row) {
-      if (leaves_known && scratch.leaf_of_row[row] >= 0)
-        members.reach.leaves()[row] = router.leaf_index_of_original(scratch.leaf_of_row[row]);
-      else
-        scratch.unseen.push_back(row);
-    }
-    router.reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), members.reach);
-    return members;
-  }
-
-  PackedTree counted(const Tree& tree, const Members::OfTree& members) const {
-    const auto n_leaves = static_cast<std::size_t>(members.n_leaves), width = static_cast<std::size_t>(dataset_.n_classes);
-    LeafFacts facts;
-    auto& [in_bag, out_of_bag, spread_weights, votes] = facts;
-    in_bag.resize(n_leaves * width, 0.0);
-    const std::vector<NodeId> leaf_nodes = leaves_of(tree);
-    votes = leaf_votes(tree, leaf_nodes, prior_);
-    const bool distinct = options_.distinct && sampler_.draws();
-    for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
-      const double* counts = tree.counts.data() + static_cast<std::size_t>(leaf_nodes[leaf]) * width;
-      if (distinct)
-        spread_weights.push_back(std::accumulate(counts, counts + width, 0.0));
-      else
-        std::copy_n(counts, width, in_bag.data() + leaf * width);
-    }
-    if (sampler_.draws()) {
-      out_of_bag.resize(n_leaves * width, 0.0);
-      for (RowId row = 0; row < dataset_.n_rows(); ++row) {
-        const bool inside = members.copies[row] > 0;
-        if (inside && !distinct) continue;
-        double* counts = inside ? in_bag.data() : out_of_bag.data();
-        const double weight = dataset_.weight(row);
-        members.reach.visit(row, [&](LeafId leaf, double share) {
-          counts[static_cast<std::size_t>(leaf) * width + dataset_.labels[row]] += share * weight;
-        });
-      }
-    }
-    return pack(tree, facts);
-  }
-
- private:
-  const Dataset& dataset_;
-  const ForestOptions& options_;
-  Sampler sampler_;
-  std::vector<double> prior_;
-};
-
-// Whether rows may be divided over branches while trees are grown.
-bool may_spread(const Dataset& dataset, const GrowOptions& options) {
-  return options.missing == Missing::fractional &&
-         std::any_of(dataset.columns.begin(), dataset.columns.end(), [](const Column& c) { return c.has_missing; });
-}
-
-// Runs body(thread, item, interrupt): only the calling thread may ask whether to stop, the others look at what it found.
-template <class F>
-void run_trees(int n_trees, ThreadPool& pool, Interrupt& interrupt, F&& body) {
-  std::atomic<bool> stopped{false};
-  // One for each thread and all its trees: small trees do too little work to be asked one by one.
-  std::vector<Interrupt> of_threads;
-  for (int t = 0; t < pool.n_threads(); ++t)
-    of_threads.emplace_back([&, t] {
-      if (t == 0 && interrupt.requested()) stopped = true;
-      return stopped.load();
-    });
-  pool.run(n_trees, [&](int thread, int item) {
-    if (stopped) throw Interrupted();
-    const auto mine = static_cast<std::size_t>(thread);
-    body(mine, static_cast<std::size_t>(item), of_threads[mine]);
-  });
-}
-
-GrownForest room_for(const Dataset& dataset, std::size_t n_trees, const ForestOptions& options) {
-  GrownForest grown;
-  grown.forest.n_classes = dataset.n_classes;
-  grown.forest.trees.resize(n_trees);
-  grown.members.n_rows = dataset.n_rows();
-  if (options.keep_members) grown.members.trees.resize(n_trees);
-  return grown;
-}
-
-}  // namespace
-
-GrownForest grow_forest(const Dataset& dataset, int n_trees, const GrowOptions& options, const ForestOptions& forest,
-                        ThreadPool& pool, Interrupt& interrupt) {
-  GrownForest grown = room_for(dataset, static_cast<std::size_t>(n_trees), forest);
-  const ForestCounter counter(dataset, forest);
-  const bool leaves_known = !may_spread(dataset, options);
-  const auto n_threads = static_cast<std::size_t>(pool.n_threads());
-  std::vector<CountScratch> scratch(n_threads);
-  std::vector<std::unique_ptr<ThreadPool>> alone;
-  std::vector<std::unique_ptr<TreeGrower>> growers;
-  for (std::size_t thread = 0; thread < n_threads; ++thread) {
-    alone.push_back(std::make_unique<ThreadPool>(1));
-    growers.push_back(std::make_unique<TreeGrower>(dataset, options, *alone.back()));
-  }
-  run_trees(n_trees, pool, interrupt, [&](std::size_t thread, std::size_t item, Interrupt& of_thread) {
-    const std::uint64_t index = forest.first_tree + item;
-    CountScratch& mine = scratch[thread];
-    counter.sampler().draw(sample_key(options.seed, index), mine.copies);
-    Tree tree = growers[thread]->grow(mine.copies, tree_key(options.seed, index), of_thread,
-                                      leaves_known ? &mine.leaf_of_row : nullptr);
-    if (!leaves_known) tree.spread_weights = sums_of_leaves(tree);
-    Members::OfTree members = counter.members(Router(tree), mine, leaves_known);
-    grown.forest.trees[item] = counter.counted(tree, members);
-    if (forest.keep_members) grown.members.trees[item] = std::move(members);
-  });
-  return grown;
-}
-
-GrownForest count_forest(const Dataset& dataset, const std::vector<Tree>& trees, std::uint64_t seed,
-                         const ForestOptions& forest, ThreadPool& pool, Interrupt& interrupt) {
-  GrownForest grown = room_for(dataset, trees.size(), forest);
-  const ForestCounter counter(dataset, forest);
-  std::vector<CountScratch> scratch(static_cast<std::size_t>(pool.n_threads()));
-  run_trees(static_cast<int>(trees.size()), pool, interrupt, [&](std::size_t thread, std::size_t item, Interrupt& of_thread) {
-    CountScratch& mine = scratch[thread];
-    counter.sampler().draw(sample_key(seed, forest.first_tree + item), mine.copies);
-    Tree tree = trees[item];
-    tree.spread_weights = sums_of_leaves(tree);
-    Members::OfTree members = counter.members(Router(tree), mine, false);
-    grown.forest.trees[item] = counter.counted(tree, members);
-    if (forest.keep_members) grown.members.trees[item] = std::move(members);
-    of_thread.check(std::uint64_t{dataset.n_rows()} * 64);
-  });
-  return grown;
 }
 
 }  // namespace petiole

@@ -17,6 +17,8 @@ class LeafCounts {
   LeafCounts() = default;
   // table: n_classes numbers for each leaf.
   LeafCounts(const double* table, std::size_t n_leaves, int n_classes);
+  // The entries of each leaf, with the classes of a leaf in increasing order.
+  LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::vector<ClassId>& classes, std::vector<double> weights);
   LeafCounts(Codes n_entries, Codes classes, Codes whole, std::vector<double> real)
       : n_entries_(std::move(n_entries)), class_(std::move(classes)), whole_(std::move(whole)), real_(std::move(real)) {}
 
@@ -56,14 +58,43 @@ struct PackedTree {
   std::size_t n_nodes() const { return n_children.size(); }
 };
 
-// What is known of the leaves of a tree: tables of n_classes numbers for each, and a class.
+// What is known of the leaves of a tree.
 struct LeafFacts {
-  std::vector<double> in_bag, out_of_bag;  // the latter may be empty: zero
-  std::vector<double> spread_weights;      // one number each, or empty: the sums of in_bag
+  LeafCounts in_bag, out_of_bag;  // the latter may be empty: zero
+  LeafCounts spread_weights;      // one number each, or empty: the sums of in_bag
   std::vector<ClassId> votes;
 };
 
-PackedTree pack(const Tree& tree, const LeafFacts& leaves);
+PackedTree pack(const Tree& tree, LeafFacts leaves);
+
+// The leaves of a tree in order of node id.
+std::vector<NodeId> leaves_of(const Tree& tree);
+
+// The class with the most weight at a leaf; of equals the more frequent one, then the first.
+class Vote {
+ public:
+  explicit Vote(const std::vector<double>& prior) : prior_(prior) {}
+
+  // Classes come in increasing order.
+  void consider(ClassId label, double weight) {
+    const bool more = weight > weight_ + kWeightSlack, less = weight < weight_ - kWeightSlack;
+    if (first_ || more || (!less && prior_[label] > prior_[winner_] + kWeightSlack)) {
+      winner_ = label;
+      weight_ = weight;
+    }
+    first_ = false;
+  }
+  ClassId winner() const { return winner_; }
+
+ private:
+  const std::vector<double>& prior_;
+  ClassId winner_ = 0;
+  double weight_ = 0;
+  bool first_ = true;
+};
+
+// The vote of each leaf, given the counts of all nodes with copies. An empty leaf votes as its nearest ancestor that is not.
+std::vector<ClassId> leaf_votes(const Tree& tree, const std::vector<double>& node_counts, const std::vector<double>& prior);
 
 // The tree, with its spread weights and, if asked for, the in-bag counts of all nodes.
 Tree unpack(const PackedTree& packed, int n_classes, bool with_counts);

@@ -50,7 +50,7 @@ class Grower {
   Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
       : dataset_(dataset), options_(options), pool_(pool), scratch_(static_cast<std::size_t>(pool.n_threads())) {}
 
-  // Leaves of rows that are not in the sample keep -1.
+  // Leaves of rows that are not in the sample keep -1. Whoever knows the leaves knows the counts: these are then left out.
   Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt, std::vector<NodeId>* leaf_of_row) {
     multiplicity_ = multiplicity;
     interrupt_ = &interrupt;
@@ -85,7 +85,7 @@ class Grower {
     }
     prepare_context();
     add_nodes(1);
-    start(Task<W>{0, 0, mix(seed), std::move(window)});
+    pending_.push_back(Task<W>{0, 0, mix(seed), std::move(window)});
   }
 
   // Of a row in this tree's sample.
@@ -113,8 +113,10 @@ class Grower {
 
   void add_nodes(int n) {
     nodes_.resize(nodes_.size() + static_cast<std::size_t>(n));
-    counts_.resize(nodes_.size() * static_cast<std::size_t>(dataset_.n_classes), 0.0);
+    if (keeps_counts()) counts_.resize(nodes_.size() * static_cast<std::size_t>(dataset_.n_classes), 0.0);
   }
+
+  bool keeps_counts() const { return leaf_of_row_ == nullptr; }
 
   NodeId add_children_of(NodeId parent, SplitRule rule, int n_children) {
     const auto first = static_cast<NodeId>(nodes_.size());
@@ -126,20 +128,8 @@ class Grower {
     return first;
   }
 
-  double* counts_of(NodeId node) {
-    return counts_.data() + static_cast<std::size_t>(node) * static_cast<std::size_t>(dataset_.n_classes);
-  }
-
-  // Counts the classes of a new node and, unless it must be a leaf, puts it on the list.
-  void start(Task<W> task) {
-    count_classes(task.window, counts_of(task.node));
-    if (must_be_leaf(task.node, task.depth))
-      record_leaf(task);
-    else
-      pending_.push_back(std::move(task));
-  }
-
-  void count_classes(const Window<W>& window, double* counts) {
+  // The weight of each class at a node, in class_counts_.
+  void count_classes(const Window<W>& window) {
     const ClassId* labels = window.labels();
     const W* weights = window.weights();
     const std::uint32_t n = window.size();
@@ -155,16 +145,26 @@ class Grower {
       odd[labels[i + 1]] += weights[i + 1];
     }
     if (i < n) even[labels[i]] += weights[i];
-    for (std::size_t k = 0; k < width; ++k) counts[k] = static_cast<double>(even[k] + odd[k]);
+    for (std::size_t k = 0; k < width; ++k) even[k] += odd[k];
+    class_counts_.resize(width);
   }
 
-  bool must_be_leaf(NodeId node, int depth) {
-    const double* counts = counts_of(node);
+  void keep_counts(NodeId node) {
+    if (!keeps_counts()) return;
+    std::copy(class_counts_.begin(), class_counts_.end(),
+              counts_.begin() + static_cast<std::ptrdiff_t>(node) * dataset_.n_classes);
+  }
+
+  bool must_be_leaf(int depth) const {
     double weight = 0, heaviest = 0;
-    for (int k = 0; k < dataset_.n_classes; ++k) {
-      weight += counts[k];
-      heaviest = std::max(heaviest, counts[k]);
+    for (const W count : class_counts_) {
+      weight += static_cast<double>(count);
+      heaviest = std::max(heaviest, static_cast<double>(count));
     }
+    return must_be_leaf(weight, heaviest, depth);
+  }
+
+  bool must_be_leaf(double weight, double heaviest, int depth) const {
     const bool pure = weight - heaviest <= 1e-9 * weight;
     return pure || depth >= options_.max_depth || weight < 2 * options_.min_samples_leaf - kWeightSlack;
   }
@@ -179,8 +179,11 @@ class Grower {
   void split_if_useful(Task<W> task) {
     Window<W>& window = task.window;
     if (window.size() <= kTwigRows && !window.frame->any_missing) return grow_twig(task);
+    count_classes(window);
+    keep_counts(task.node);
+    if (must_be_leaf(task.depth)) return record_leaf(task);
     if (compacting_pays(window)) compact(window, compact_scratch_);
-    view_node(task);
+    view_rows(*window.frame, window.rows(), window.labels(), window.weights(), window.size());
     interrupt_->check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
     find_candidates(task.key, *window.frame, [this](std::size_t first) { search(first); });
     const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
@@ -204,6 +207,9 @@ class Grower {
 
   void split_if_useful(const TwigTask& task) {
     twig_.enter(task.slots);
+    if (keeps_counts()) count_classes(task);
+    keep_counts(task.node);
+    if (must_be_leaf(twig_.node_weight(), twig_.heaviest_class(), task.depth)) return record_leaf(task);
     view_.n = 0;
     find_candidates(task.key, twig_.frame(), [&](std::size_t first) { search_twig(task, first); });
     const int chosen = choose(context_, twig_.frame(), candidates_, derive_key(task.key, 0));
@@ -235,6 +241,7 @@ class Grower {
 
   // The rows of a twig's node in a row, for the search and the routing of nominal attributes.
   void view_node(const TwigTask& task) {
+    count_classes(task);
     auto& [rows, labels, weights] = twig_entries_;
     std::uint32_t n = 0;
     for_each_slot(task.slots, [&](std::uint32_t slot) {
@@ -242,7 +249,12 @@ class Grower {
       labels[n] = twig_.label(slot);
       weights[n++] = twig_.weight(slot);
     });
-    view_rows(task.node, twig_.frame(), rows.data(), labels.data(), weights.data(), n);
+    view_rows(twig_.frame(), rows.data(), labels.data(), weights.data(), n);
+  }
+
+  void count_classes(const TwigTask& task) {
+    class_counts_.assign(static_cast<std::size_t>(dataset_.n_classes), W{0});
+    for_each_slot(task.slots, [&](std::uint32_t slot) { class_counts_[twig_.label(slot)] += twig_.weight(slot); });
   }
 
   void split(const TwigTask& task, std::size_t chosen) {
@@ -270,17 +282,8 @@ class Grower {
 
   void add_children(const TwigTask& task, SplitRule rule) {
     const NodeId first = add_children_of(task.node, std::move(rule), static_cast<int>(twig_branches_.size()));
-    for (std::size_t c = 0; c < twig_branches_.size(); ++c) {
-      const TwigTask child{first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]};
-      double* counts = counts_of(child.node);
-      for_each_slot(child.slots, [&](std::uint32_t slot) {
-        counts[twig_.label(slot)] += static_cast<double>(twig_.weight(slot));
-      });
-      if (must_be_leaf(child.node, child.depth))
-        record_leaf(child);
-      else
-        twig_pending_.push_back(child);
-    }
+    for (std::size_t c = 0; c < twig_branches_.size(); ++c)
+      twig_pending_.push_back({first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
   }
 
   static bool compacting_pays(const Window<W>& window) {
@@ -289,14 +292,8 @@ class Grower {
     return frame.code_bytes > kCacheBytes || frame.most_codes > window.size();
   }
 
-  void view_node(const Task<W>& task) {
-    const Window<W>& window = task.window;
-    view_rows(task.node, *window.frame, window.rows(), window.labels(), window.weights(), window.size());
-  }
-
-  // Numbers the labels among the classes present at the node.
-  void view_rows(NodeId node, const Frame& frame, const RowId* rows, const ClassId* labels, const W* weights,
-                 std::uint32_t n) {
+  // Numbers the labels among the classes present at the node, as class_counts_ has them.
+  void view_rows(const Frame& frame, const RowId* rows, const ClassId* labels, const W* weights, std::uint32_t n) {
     view_.frame = &frame;
     view_.rows = rows;
     view_.labels = labels;
@@ -305,14 +302,13 @@ class Grower {
     view_.class_totals.clear();
     view_.class_scale.clear();
     view_.weight = 0;
-    const double* counts = counts_of(node);
-    local_class_.resize(static_cast<std::size_t>(dataset_.n_classes));
+    local_class_.resize(class_counts_.size());
     for (std::size_t k = 0; k < local_class_.size(); ++k) {
       local_class_[k] = static_cast<ClassId>(view_.class_totals.size());
-      if (counts[k] <= 0) continue;
-      view_.class_totals.push_back(static_cast<W>(counts[k]));
+      if (class_counts_[k] <= 0) continue;
+      view_.class_totals.push_back(class_counts_[k]);
       view_.class_scale.push_back(options_.class_scale.empty() ? 1.0 : options_.class_scale[k]);
-      view_.weight += counts[k];
+      view_.weight += static_cast<double>(class_counts_[k]);
     }
     if (view_.class_totals.size() == local_class_.size()) return;
     local_labels_.resize(n);
@@ -553,8 +549,8 @@ class Grower {
       return windows[static_cast<std::size_t>(a)].size() > windows[static_cast<std::size_t>(b)].size();
     });
     for (const int c : order)
-      start(Task<W>{first + c, task.depth + 1, derive_key(task.key, static_cast<std::uint64_t>(c) + 1),
-                    std::move(windows[static_cast<std::size_t>(c)])});
+      pending_.push_back(Task<W>{first + c, task.depth + 1, derive_key(task.key, static_cast<std::uint64_t>(c) + 1),
+                                 std::move(windows[static_cast<std::size_t>(c)])});
   }
 
   const Dataset& dataset_;

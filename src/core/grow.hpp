@@ -20,8 +20,8 @@ class TreeGrower {
   TreeGrower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool);
   ~TreeGrower();
 
-  // leaf_of_row, if given, gets the leaf of every row in the sample and -1 for the others; it means nothing where rows
-  // were divided because of missing values.
+  // leaf_of_row, if given, gets the leaf of every row in the sample and -1 for the others, and the tree has no counts,
+  // since these follow from it. It means nothing where rows were divided because of missing values.
   Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt,
             std::vector<NodeId>* leaf_of_row = nullptr);
 

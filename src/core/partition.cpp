@@ -6,9 +6,25 @@
 namespace petiole {
 namespace {
 
+// Codes as few as this (per row) need not be ranked anew.
+constexpr std::uint32_t kFewCodes = 4;
+
+// Copies the codes of the window's rows.
+template <class W>
+void copy_column(const Window<W>& window, FrameColumn& column, Codes& storage) {
+  storage = Codes(window.size(), std::uint64_t{column.n_codes} + 1);
+  column.codes->visit([&](const auto* codes) {
+    storage.visit([&](auto* fresh) {
+      using Code = std::remove_pointer_t<decltype(fresh)>;
+      for (std::uint32_t i = 0; i < window.size(); ++i) fresh[i] = static_cast<Code>(codes[window.rows()[i]]);
+    });
+  });
+  column.codes = &storage;
+}
+
 // Ranks the codes of the window's rows anew. Nominal codes stay, because split tables are indexed by category.
 template <class W>
-void compact_column(const Window<W>& window, FrameColumn& column, Codes& storage, CompactScratch& scratch) {
+void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, CompactScratch& scratch) {
   const std::uint32_t n = window.size();
   const RowId* rows = window.rows();
   const std::uint32_t n_old = column.n_codes + (column.has_missing ? 1 : 0);
@@ -71,7 +87,10 @@ void compact(Window<W>& window, CompactScratch& scratch) {
   frame->storage.resize(old.columns.size());  // never resized again: columns point into it
   for (std::size_t j = 0; j < old.columns.size(); ++j) {
     FrameColumn column = old.columns[j];
-    compact_column(window, column, frame->storage[j], scratch);
+    if (!column.nominal && !column.has_missing && column.n_codes * kFewCodes <= window.size())
+      copy_column(window, column, frame->storage[j]);
+    else
+      rank_column(window, column, frame->storage[j], scratch);
     if (column.codes != nullptr) frame->add(column);
   }
   std::iota(window.rows(), window.rows() + window.size(), RowId{0});

@@ -389,21 +389,18 @@ Cut walk_two_classes(const NodeView<W>& node, const FrameColumn& column, ClassPa
 // Cells (code x class) per row up to which rows are added up in a table of cells.
 constexpr std::uint64_t kCellsPerRow = 32;
 
+// Cells per row up to which all cells are walked: cheaper than remembering which are in use.
+constexpr std::uint32_t kDenseCells = 2;
+
 // Groups by adding up the rows in a table of cells and walking the cells in use.
 template <class W, class Code>
 void group_by_cells(const NodeView<W>& node, std::uint32_t n_cells, const Code* codes, SearchScratch<W>& scratch) {
   Groups<W>& groups = scratch.groups;
   const auto n_classes = static_cast<std::uint32_t>(node.n_classes());
   if (scratch.cells.size() < n_cells) scratch.cells.resize(n_cells);
-  scratch.present.reserve(n_cells);
   W* cells = scratch.cells.data();
-  for (std::uint32_t i = 0; i < node.n; ++i) {
-    const std::uint32_t cell = codes[node.rows[i]] * n_classes + node.labels[i];
-    cells[cell] += node.weights[i];
-    scratch.present.insert(cell);
-  }
   std::uint32_t end = 0, end_of_code = 0;
-  scratch.present.drain(n_cells, [&](std::uint32_t cell) {
+  const auto take = [&](std::uint32_t cell) {
     if (cell >= end_of_code) {
       const std::uint32_t code = cell / n_classes;
       end_of_code = (code + 1) * n_classes;
@@ -411,7 +408,20 @@ void group_by_cells(const NodeView<W>& node, std::uint32_t n_cells, const Code* 
     }
     groups.label[end] = static_cast<ClassId>(cell + n_classes - end_of_code);
     groups.weight[end++] = std::exchange(cells[cell], W{0});
-  });
+  };
+  if (n_cells <= kDenseCells * node.n) {
+    for (std::uint32_t i = 0; i < node.n; ++i) cells[codes[node.rows[i]] * n_classes + node.labels[i]] += node.weights[i];
+    for (std::uint32_t cell = 0; cell < n_cells; ++cell)
+      if (cells[cell] != W{0}) take(cell);
+  } else {
+    scratch.present.reserve(n_cells);
+    for (std::uint32_t i = 0; i < node.n; ++i) {
+      const std::uint32_t cell = codes[node.rows[i]] * n_classes + node.labels[i];
+      cells[cell] += node.weights[i];
+      scratch.present.insert(cell);
+    }
+    scratch.present.drain(n_cells, take);
+  }
   groups.finish(end);
 }
 

@@ -35,7 +35,7 @@ struct BuildNode {
 };
 
 // Lays out nodes in depth-first order with each node's children consecutive, whatever order they were made in.
-// `counts` is a table of n_classes numbers per build node; `new_id`, if given, gets the new id of each of them.
+// `counts` is a table of n_classes numbers per build node, or empty; `new_id`, if given, gets the new id of each of them.
 inline Tree lay_out(const std::vector<BuildNode>& nodes, const std::vector<double>& counts, int n_classes,
                     std::vector<NodeId>* new_id = nullptr) {
   Tree tree;
@@ -45,6 +45,13 @@ inline Tree lay_out(const std::vector<BuildNode>& nodes, const std::vector<doubl
   std::vector<NodeId> pending{0};
   std::vector<NodeId> new_first(nodes.size(), -1);
   order.reserve(nodes.size());
+  tree.feature.reserve(nodes.size());
+  tree.threshold.reserve(nodes.size());
+  tree.missing_branch.reserve(nodes.size());
+  tree.child_nodes.reserve(nodes.size());
+  tree.child_start.reserve(nodes.size() + 1);
+  tree.category_start.reserve(nodes.size() + 1);
+  tree.counts.reserve(counts.size());
   while (!pending.empty()) {
     const NodeId id = pending.back();
     pending.pop_back();
@@ -64,6 +71,7 @@ inline Tree lay_out(const std::vector<BuildNode>& nodes, const std::vector<doubl
     tree.category_branch.insert(tree.category_branch.end(), node.split.category_branch.begin(),
                                 node.split.category_branch.end());
     tree.category_start.push_back(static_cast<std::int32_t>(tree.category_branch.size()));
+    if (counts.empty()) continue;
     const auto begin = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(id) * width);
     tree.counts.insert(tree.counts.end(), begin, begin + n_classes);
   }

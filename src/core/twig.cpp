@@ -84,15 +84,17 @@ template <class W>
 void Twig<W>::enter(Slots node) {
   node_ = node;
   n_present_ = 0;
-  true_total_ = 0;
+  true_total_ = heaviest_ = 0;
   for (std::uint32_t k = 0; k < n_classes_; ++k) {
     const Slots here = slots_of_class_[k] & node;
-    W total{0};
+    W total{0}, true_total{0};
     for_each_slot(here, [&](std::uint32_t slot) {
       total += scaled_[slot];
-      true_total_ += weight_[slot];
+      true_total += weight_[slot];
     });
     totals_[k] = total;
+    true_total_ += true_total;
+    heaviest_ = std::max(heaviest_, true_total);
     if (here == 0) continue;
     second_class_ = here;
     ++n_present_;

@@ -42,6 +42,8 @@ class Twig {
 
   // Makes these slots the node that is searched.
   void enter(Slots node);
+  double node_weight() const { return static_cast<double>(true_total_); }
+  double heaviest_class() const { return static_cast<double>(heaviest_); }
 
   Candidate find(std::int32_t column, TwigCut& cut);
 
@@ -75,7 +77,7 @@ class Twig {
   std::vector<W> totals_;  // of the twig's classes at the node, as the criterion sees them
   std::uint32_t n_present_ = 0;
   Slots second_class_ = 0;  // with two classes at the node: the slots of the second
-  W true_total_{0};
+  W true_total_{0}, heaviest_{0};
 
   std::array<Slots, kTwigRows> slots_of_code_{};  // all empty between calls
   std::array<Slots, kTwigRows> groups_;           // slots of equal value, in order of value

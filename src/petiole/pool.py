@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 # How strongly the mean weight of a component is held where it starts, the weights of single classes at that mean, and
 # intercepts at zero. In nats per squared unit: so many rows can overrule them whatever their number.
 MEAN_RIDGE, CLASS_RIDGE, INTERCEPT_RIDGE = 2.0, 10.0, 3.0
-MAX_ITERATIONS = 60
+MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,6 @@ def fit_pool(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-8},
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-10},
     )
     return LogPool(found.x[:n_weights].reshape(start.shape), found.x[n_weights:], floor)
