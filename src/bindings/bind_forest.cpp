@@ -397,19 +397,19 @@ void append_members(Members& members, Members& more) {
   more.trees.clear();
 }
 
-Ballot make_ballot(const Forest& forest, const LeafTables& frequencies, const Vector<double>& prior) {
+Ballot make_ballot(const Forest& forest, const Vector<double>& prior) {
   std::vector<std::vector<ClassId>> votes;
   for (const PackedTree& tree : forest.trees) {
     votes.emplace_back(tree.vote.size());
     for (std::size_t leaf = 0; leaf < tree.vote.size(); ++leaf) votes.back()[leaf] = static_cast<ClassId>(tree.vote.at(leaf));
   }
-  return Ballot(std::move(votes), frequencies, as_vector(prior));
+  return Ballot(std::move(votes), LeafFrequencies(forest), as_vector(prior));
 }
 
 Ballot ballot_of(const std::vector<Vector<std::int32_t>>& votes, const LeafTables& frequencies, const Vector<double>& prior) {
   std::vector<std::vector<ClassId>> of_trees;
   for (const auto& array : votes) of_trees.emplace_back(array.data(), array.data() + array.shape(0));
-  return Ballot(std::move(of_trees), frequencies, as_vector(prior));
+  return Ballot(std::move(of_trees), LeafFrequencies(frequencies), as_vector(prior));
 }
 
 // ---- Out of bag.
@@ -507,15 +507,16 @@ nb::object vote_tables_out_of_bag(const VoteTables& tables, const Members& membe
 }
 
 nb::tuple look_up(const VoteTables& tables, const ForestRouter& router, const FloatMatrix& array, const Ballot& ballot,
-                  std::size_t n_voters, VoteTables::Rows which, const LeafTables& averaged, int n_threads) {
+                  std::size_t n_voters, VoteTables::Rows which, const LeafTables* averaged, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   check_trees(router, ballot, "the ballot belongs to another forest");
-  check_trees(router, averaged, "the tables belong to another forest");
+  if (averaged != nullptr) check_trees(router, *averaged, "the tables belong to another forest");
   check_trees(router, tables, "the vote tables belong to another forest");
   const auto n = static_cast<std::size_t>(matrix.n_rows), width = static_cast<std::size_t>(tables.n_classes());
   std::vector<std::int32_t> winners(n);
-  std::vector<double> votes(n * width), out(n * width), averages(n * averaged.n_columns());
+  const std::size_t n_averages = averaged == nullptr ? 0 : averaged->n_columns();
+  std::vector<double> votes(n * width), out(n * width), averages(n * n_averages);
   {
     nb::gil_scoped_release release;
     ThreadPool pool(n < 64 ? 1 : n_threads);
@@ -523,7 +524,7 @@ nb::tuple look_up(const VoteTables& tables, const ForestRouter& router, const Fl
                    averages.data());
   }
   return nb::make_tuple(to_numpy(std::move(winners)), to_table(std::move(votes), n, width),
-                        to_table(std::move(out), n, width), to_table(std::move(averages), n, averaged.n_columns()));
+                        to_table(std::move(out), n, width), to_table(std::move(averages), n, n_averages));
 }
 
 nb::tuple look_up_members(const VoteTables& tables, const Members& found, const Ballot& ballot, std::size_t n_voters,
@@ -728,7 +729,7 @@ void bind_forest(nb::module_& m) {
       .def("apply", &apply, "matrix"_a, "n_threads"_a, "The leaf of each row in each tree.")
       .def("members", &find_members, "matrix"_a, "n_threads"_a, "Where rows are, out of bag everywhere.");
   nb::class_<Ballot>(m, "Ballot", "How the ensemble votes.")
-      .def(nb::new_(&make_ballot), "forest"_a, "frequencies"_a, "prior"_a)
+      .def(nb::new_(&make_ballot), "forest"_a, "prior"_a)
       .def_static("of_leaves", &ballot_of, "votes"_a, "frequencies"_a, "prior"_a);
   m.def("out_of_bag_votes", &oob_votes, "members"_a, "ballot"_a, "n_threads"_a);
   m.def("out_of_bag_average", &oob_average, "members"_a, "tables"_a, "rows"_a.none(), "n_threads"_a,
@@ -746,7 +747,7 @@ void bind_forest(nb::module_& m) {
       .def("mix", &VoteTables::mix, "oob_weight"_a)
       .def("out_of_bag", &vote_tables_out_of_bag, "members"_a, "winners"_a, "votes"_a, "which"_a, "labels"_a,
            "weights"_a.none(), "rows"_a.none(), "n_threads"_a)
-      .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a, "n_threads"_a)
+      .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a.none(), "n_threads"_a)
       .def("look_up_members", &look_up_members, "found"_a, "ballot"_a, "n_voters"_a, "which"_a, "n_threads"_a);
 }
 

@@ -5,11 +5,68 @@
 
 namespace petiole {
 
+// The class frequencies at the leaves of each tree, as lists of the classes that occur.
+class LeafFrequencies {
+ public:
+  // Of the in-bag rows; those of an empty leaf are its nearest ancestor's that is not.
+  explicit LeafFrequencies(const Forest& forest) {
+    std::vector<double> table;
+    for (const PackedTree& tree : forest.trees) {
+      if (has_empty_leaves(tree.in_bag)) {
+        const auto width = static_cast<std::size_t>(forest.n_classes);
+        table.assign(tree.vote.size() * width, 0.0);
+        leaf_counts(tree, forest.n_classes, {1.0, 0.0, kWeightSlack}, table.data());
+        add(LeafCounts(table.data(), tree.vote.size(), forest.n_classes));
+      } else {
+        add(tree.in_bag);
+      }
+    }
+  }
+  explicit LeafFrequencies(const LeafTables& tables) {
+    for (std::size_t t = 0; t < tables.n_trees(); ++t)
+      add(LeafCounts(tables.of_tree(t), tables.n_leaves(t), static_cast<int>(tables.n_columns())));
+  }
+
+  // Adds share times the frequencies of a leaf.
+  void add_to(std::size_t tree, LeafId leaf, double share, std::vector<double>& sums) const {
+    const OfTree& of_tree = trees_[tree];
+    const auto at = static_cast<std::size_t>(leaf);
+    for (std::uint32_t e = of_tree.start[at]; e < of_tree.start[at + 1]; ++e)
+      sums[of_tree.label[e]] += share * of_tree.frequency[e];
+  }
+
+ private:
+  struct OfTree {
+    std::vector<std::uint32_t> start{0};
+    std::vector<ClassId> label;
+    std::vector<double> frequency;
+  };
+
+  static bool has_empty_leaves(const LeafCounts& counts) {
+    return counts.n_entries().visit([&](const auto* n) { return std::any_of(n, n + counts.n_entries().size(), [](auto m) { return m == 0; }); });
+  }
+
+  void add(const LeafCounts& counts) {
+    OfTree tree;
+    counts.visit([&](std::size_t, const ClassId* labels, const double* weights, std::size_t n) {
+      const double sum = std::accumulate(weights, weights + n, 0.0);
+      for (std::size_t e = 0; e < n; ++e) {
+        tree.label.push_back(labels[e]);
+        tree.frequency.push_back(sum > 0 ? weights[e] / sum : 0.0);
+      }
+      tree.start.push_back(static_cast<std::uint32_t>(tree.label.size()));
+    });
+    trees_.push_back(std::move(tree));
+  }
+
+  std::vector<OfTree> trees_;
+};
+
 class Ballot {
  public:
   // leaf_votes: a class per leaf for each tree. frequencies: the in-bag class frequencies of each leaf; they decide ties,
   // and the vote of a row that is spread over several leaves. prior: the classes' weights in the training set.
-  Ballot(std::vector<std::vector<ClassId>> leaf_votes, LeafTables frequencies, std::vector<double> prior)
+  Ballot(std::vector<std::vector<ClassId>> leaf_votes, LeafFrequencies frequencies, std::vector<double> prior)
       : leaf_votes_(std::move(leaf_votes)), frequencies_(std::move(frequencies)), prior_(std::move(prior)) {}
 
   std::size_t n_classes() const { return prior_.size(); }
@@ -64,10 +121,7 @@ class Ballot {
   }
 
   void add_frequencies(const TreeReach& reach, std::size_t tree, std::size_t row, std::vector<double>& sums) const {
-    reach.visit(row, [&](LeafId leaf, double share) {
-      const double* frequencies = frequencies_.row(tree, leaf);
-      for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += share * frequencies[k];
-    });
+    reach.visit(row, [&](LeafId leaf, double share) { frequencies_.add_to(tree, leaf, share, sums); });
   }
 
   std::size_t vote_of_spread(const TreeReach& reach, std::size_t tree, std::size_t row) const {
@@ -80,7 +134,7 @@ class Ballot {
   }
 
   std::vector<std::vector<ClassId>> leaf_votes_;
-  LeafTables frequencies_;
+  LeafFrequencies frequencies_;
   std::vector<double> prior_;
 };
 

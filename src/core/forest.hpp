@@ -31,6 +31,24 @@ class LeafCounts {
   // Adds scale times the weights to a table of n_classes numbers for each leaf.
   void add(double scale, int n_classes, double* table) const;
 
+  // Calls f(leaf, classes, weights, n) for each leaf in turn.
+  template <class F>
+  void visit(F&& f) const {
+    std::vector<ClassId> labels;
+    std::vector<double> weights;
+    std::size_t entry = 0;
+    for (std::size_t leaf = 0; leaf < n_entries_.size(); ++leaf) {
+      const std::uint32_t n = n_entries_.at(leaf);
+      labels.clear();
+      weights.clear();
+      for (std::uint32_t e = 0; e < n; ++e, ++entry) {
+        labels.push_back(static_cast<ClassId>(class_.at(entry)));
+        weights.push_back(weight(entry));
+      }
+      f(leaf, labels.data(), weights.data(), std::size_t{n});
+    }
+  }
+
   const Codes& n_entries() const { return n_entries_; }
   const Codes& classes() const { return class_; }
   const Codes& whole() const { return whole_; }               // the weights, if all are whole numbers

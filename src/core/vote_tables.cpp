@@ -8,6 +8,8 @@ namespace petiole {
 namespace {
 
 constexpr std::size_t kRowsPerBlock = 256;
+constexpr std::size_t kMostRowsPerBlock = 1024;
+// Numbers in the answers of a block of rows.
 constexpr std::size_t kAnswerNumbers = 1 << 14;
 // Weights below this are what subtraction leaves of nothing.
 constexpr double kNothing = 1e-9;
@@ -84,19 +86,31 @@ VoteTables::VoteTables(const Members& members, const std::int32_t* votes, Traini
   });
 }
 
+VoteTables::Mixture VoteTables::mixture(const OfTree& tree, double oob_weight) {
+  Mixture mixed;
+  mixed.items.reserve(tree.row_vote.size() + tree.entry_class.size());
+  mixed.start.reserve(tree.row_start.size());
+  mixed.start.push_back(0);
+  for (std::size_t leaf = 0; leaf + 1 < tree.row_start.size(); ++leaf) {
+    for (auto row = static_cast<std::size_t>(tree.row_start[leaf]); row < static_cast<std::size_t>(tree.row_start[leaf + 1]); ++row) {
+      const auto begin = static_cast<std::size_t>(tree.entry_start[row]), end = static_cast<std::size_t>(tree.entry_start[row + 1]);
+      const std::size_t head = mixed.items.size();
+      mixed.items.push_back({0.0, tree.row_vote[row], static_cast<std::uint16_t>(end - begin)});
+      for (std::size_t e = begin; e < end; ++e) {
+        const double weight = tree.in_bag[e] + oob_weight * tree.out_of_bag[e];
+        mixed.items.push_back({weight, tree.entry_class[e], 0});
+        mixed.items[head].weight += weight;
+      }
+    }
+    mixed.start.push_back(static_cast<std::uint32_t>(mixed.items.size()));
+  }
+  return mixed;
+}
+
 void VoteTables::mix(double oob_weight) {
   oob_weight_ = oob_weight;
-  mixed_.resize(trees_.size());
-  totals_.resize(trees_.size());
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    const OfTree& tree = trees_[t];
-    mixed_[t].resize(tree.entry_class.size());
-    for (std::size_t e = 0; e < mixed_[t].size(); ++e) mixed_[t][e] = tree.in_bag[e] + oob_weight * tree.out_of_bag[e];
-    totals_[t].assign(tree.row_vote.size(), 0.0);
-    for (std::size_t row = 0; row < totals_[t].size(); ++row)
-      for (auto e = static_cast<std::size_t>(tree.entry_start[row]); e < static_cast<std::size_t>(tree.entry_start[row + 1]); ++e)
-        totals_[t][row] += mixed_[t][e];
-  }
+  mixed_.clear();
+  for (const OfTree& tree : trees_) mixed_.push_back(mixture(tree, oob_weight));
 }
 
 // What the leaves of one row have said so far, by vote. Only votes that count are touched.
@@ -146,23 +160,71 @@ struct VoteTables::Answer {
 // leaf's row for `own_vote`, under its class.
 void VoteTables::add_leaf(std::size_t tree, LeafId leaf, double share, double own, int own_vote, ClassId own_class,
                           Answer& answer) const {
-  const OfTree& tables = trees_[tree];
-  const double* mixed = mixed_[tree].data();
-  const auto at = static_cast<std::size_t>(leaf);
-  for (auto row = static_cast<std::size_t>(tables.row_start[at]); row < static_cast<std::size_t>(tables.row_start[at + 1]); ++row) {
-    const std::size_t j = tables.row_vote[row];
+  const Mixture& mixed = mixed_[tree];
+  const Item* head = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf)];
+  const Item* const end = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf) + 1];
+  for (; head != end; head += 1 + head->n_entries) {
+    const std::size_t j = head->label;
     if (answer.weight[j] <= 0) continue;
     const double removed = static_cast<int>(j) == own_vote ? own : 0.0;
-    const double total = totals_[tree][row] - removed;
+    const double total = head->weight - removed;
     if (total <= kNothing) continue;
     const double scale = share / total;
     double* said = answer.said.data() + j * answer.n_classes;
-    for (auto e = static_cast<std::size_t>(tables.entry_start[row]); e < static_cast<std::size_t>(tables.entry_start[row + 1]); ++e) {
-      const ClassId k = tables.entry_class[e];
-      said[k] += scale * (k == own_class ? std::max(0.0, mixed[e] - removed) : mixed[e]);
-    }
+    for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry)
+      said[entry->label] +=
+          scale * (entry->label == own_class ? std::max(0.0, entry->weight - removed) : entry->weight);
     answer.share[j] += share;
   }
+}
+
+// What a block of queries is told where only the winner's row counts.
+class VoteTables::WinnersRows {
+ public:
+  void start(std::size_t n_rows, std::size_t n_classes) {
+    n_classes_ = n_classes;
+    share_.assign(n_rows, 0.0);
+    said_.assign(n_rows * n_classes, 0.0);
+  }
+
+  void add(const Mixture& mixed, LeafId leaf, double share, std::size_t row, int winner) {
+    const Item* head = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf)];
+    const Item* const end = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf) + 1];
+    while (head != end && static_cast<int>(head->label) != winner) head += 1 + head->n_entries;
+    if (head == end || head->weight <= kNothing) return;
+    const double scale = share / head->weight;
+    double* said = said_.data() + row * n_classes_;
+    for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry) said[entry->label] += scale * entry->weight;
+    share_[row] += share;
+  }
+
+  void finish(std::size_t row, double* out) const {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t k = 0; k < n_classes_; ++k)
+      out[k] = share_[row] > 0 ? said_[row * n_classes_ + k] / share_[row] : none;
+  }
+
+ private:
+  std::size_t n_classes_ = 0;
+  std::vector<double> share_, said_;
+};
+
+void VoteTables::look_up_winners(const ForestRouter::Block& block, const std::int32_t* winners, WinnersRows& said,
+                                 double* out) const {
+  const auto n_classes = static_cast<std::size_t>(n_classes_);
+  said.start(block.n, n_classes);
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    const Mixture& mixed = mixed_[t];
+    const TreeReach& reach = block.trees[t];
+    const LeafId* leaves = reach.leaves();
+    for (std::size_t r = 0; r < block.n; ++r) {
+      if (leaves[r] >= 0)
+        said.add(mixed, leaves[r], 1.0, r, winners[r]);
+      else
+        reach.visit(r, [&](LeafId leaf, double share) { said.add(mixed, leaf, share, r, winners[r]); });
+    }
+  }
+  for (std::size_t r = 0; r < block.n; ++r) said.finish(r, out + r * n_classes);
 }
 
 // Writes the mean of the rows that answer for one row of data, NaN if none does. `own` is the weight with which the row
@@ -196,33 +258,36 @@ void VoteTables::out_of_bag(const Members& members, const std::int32_t* winners,
 }
 
 void VoteTables::look_up(const ForestRouter& router, const Matrix& queries, const Ballot& ballot, std::size_t n_voters,
-                         Rows which, const LeafTables& tables, ThreadPool& pool, std::int32_t* winners, double* votes,
+                         Rows which, const LeafTables* tables, ThreadPool& pool, std::int32_t* winners, double* votes,
                          double* out, double* averages) const {
   const auto n_classes = static_cast<std::size_t>(n_classes_);
-  const std::size_t width = tables.n_columns();
+  const std::size_t width = tables == nullptr ? 0 : tables->n_columns();
   // Answers of a block stay in the second cache.
-  const std::size_t block_rows = std::clamp<std::size_t>(kAnswerNumbers / (n_classes * n_classes), 16, kRowsPerBlock);
+  const std::size_t per_row = which == Rows::winner ? n_classes : n_classes * n_classes;
+  const std::size_t block_rows = std::clamp<std::size_t>(kAnswerNumbers / per_row, 16, kMostRowsPerBlock);
   std::vector<std::vector<Answer>> answers(static_cast<std::size_t>(pool.n_threads()));
+  std::vector<WinnersRows> of_winners(static_cast<std::size_t>(pool.n_threads()));
   router.over_blocks(queries, block_rows, pool, [&](std::size_t thread, const ForestRouter::Block& block) {
-    auto& mine = answers[thread];
-    while (mine.size() < block.n) mine.emplace_back(n_classes_);
     const auto first = static_cast<std::size_t>(block.begin);
     double* const of_block = votes + first * n_classes;
     std::fill_n(of_block, block.n * n_classes, 0.0);
     std::fill_n(averages + first * width, block.n * width, 0.0);
     // Trees outside, rows inside: one tree's tables are in the cache while all rows ask it.
     for (std::size_t t = 0; t < trees_.size(); ++t) {
-      if (width > 0) add_rows(block.trees[t], block.n, tables, t, averages + first * width);
-      for (std::size_t r = 0; r < block.n && t < n_voters; ++r)
-        of_block[r * n_classes + ballot.vote(t, block.trees[t], r)] += 1;
+      if (width > 0) add_rows(block.trees[t], block.n, *tables, t, averages + first * width);
+      if (t >= n_voters) continue;
+      for (std::size_t r = 0; r < block.n; ++r) of_block[r * n_classes + ballot.vote(t, block.trees[t], r)] += 1;
     }
     for (std::size_t i = 0; i < block.n * width; ++i) averages[first * width + i] /= static_cast<double>(trees_.size());
     const auto reach_of = [&](std::size_t t) -> const TreeReach& { return block.trees[t]; };
     for (std::size_t r = 0; r < block.n; ++r) {
       const double* of_row = of_block + r * n_classes;
       winners[first + r] = ballot.decide(r, reach_of, [&](std::size_t t) { return t < n_voters; }, of_row);
-      mine[r].start(winners[first + r], of_row, which);
     }
+    if (which == Rows::winner) return look_up_winners(block, winners + first, of_winners[thread], out + first * n_classes);
+    auto& mine = answers[thread];
+    while (mine.size() < block.n) mine.emplace_back(n_classes_);
+    for (std::size_t r = 0; r < block.n; ++r) mine[r].start(winners[first + r], of_block + r * n_classes, which);
     for (std::size_t t = 0; t < trees_.size(); ++t)
       for (std::size_t r = 0; r < block.n; ++r)
         block.trees[t].visit(r, [&](LeafId leaf, double share) { add_leaf(t, leaf, share, 0.0, -1, 0, mine[r]); });

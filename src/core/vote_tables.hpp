@@ -39,10 +39,10 @@ class VoteTables {
   void out_of_bag(const Members& members, const std::int32_t* winners, const double* votes, Rows which, TrainingRows rows,
                   petiole::Asked asked, ThreadPool& pool, double* out) const;
 
-  // For each query: winners, votes, the mean of its leaves' rows (NaN where there is none), and the mean of `tables`. The
-  // first n_voters trees vote.
+  // For each query: winners, votes, the mean of its leaves' rows (NaN where there is none), and the mean of `tables`, if
+  // given. The first n_voters trees vote.
   void look_up(const ForestRouter& router, const Matrix& queries, const Ballot& ballot, std::size_t n_voters, Rows which,
-               const LeafTables& tables, ThreadPool& pool, std::int32_t* winners, double* votes, double* out,
+               const LeafTables* tables, ThreadPool& pool, std::int32_t* winners, double* votes, double* out,
                double* averages) const;
 
   // The same for leaves found elsewhere.
@@ -51,16 +51,30 @@ class VoteTables {
 
  private:
   struct Answer;
+  class WinnersRows;
+  void look_up_winners(const ForestRouter::Block& block, const std::int32_t* winners, WinnersRows& said, double* out) const;
   void add_leaf(std::size_t tree, LeafId leaf, double share, double own, int own_vote, ClassId own_class,
                 Answer& answer) const;
   template <class Reach, class TakesPart>
   void ask(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, int winner, const double* votes, Rows which,
            double own, ClassId own_class, Answer& answer, double* out) const;
 
+  // The mixture laid out for asking. The rows of a leaf follow each other, each a head and then its entries, so that a
+  // query touches one or two pieces of memory per tree.
+  struct Item {
+    double weight;            // head: the sum of the entries
+    ClassId label;            // head: the vote
+    std::uint16_t n_entries;  // head: how many follow
+  };
+  struct Mixture {
+    std::vector<std::uint32_t> start;  // of each leaf
+    std::vector<Item> items;
+  };
+  static Mixture mixture(const OfTree& tree, double oob_weight);
+
   int n_classes_;
   std::vector<OfTree> trees_;
-  // Of the mixture: per tree, per entry and per row.
-  std::vector<std::vector<double>> mixed_, totals_;
+  std::vector<Mixture> mixed_;
   double oob_weight_ = 1;
 };
 

@@ -34,9 +34,9 @@ class VoteTables(NamedTuple):
     votes: Floats
 
 
-def make_ballot(forest: Forest, prior: Floats, n_threads: int = 1) -> Any:
+def make_ballot(forest: Forest, prior: Floats) -> Any:
     """How the trees of a forest vote."""
-    return _core.Ballot(forest.core, frequency_tables(forest, Raw(), 0.0, n_threads), prior)
+    return _core.Ballot(forest.core, prior)
 
 
 def make_vote_tables(growth: Growth, ballot: Any, oob_weight: float, count: str, n_threads: int) -> VoteTables:
@@ -248,7 +248,7 @@ random_state, n_jobs, verbose
 
     def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
         auto, n_threads = self.oob_weight == "auto", self._n_threads()
-        ballot = make_ballot(growth.forest, growth.training.class_weights(), n_threads)
+        ballot = make_ballot(growth.forest, growth.training.class_weights())
         tables = make_vote_tables(growth, ballot, 1.0 if auto else float(self.oob_weight), self.count, n_threads)
         oob_weight = best_oob_weight(tables, growth, self.rows, n_threads) if auto else float(self.oob_weight)
         fitted = {
@@ -274,18 +274,14 @@ random_state, n_jobs, verbose
         return proba
 
     def _average(self, matrix: npt.NDArray[Any]) -> Floats:
-        proba, averages = self._look_up(matrix)
-        lost = np.isnan(proba[:, 0])
-        proba[lost] = averages[lost]
-        return proba
-
-    def _look_up(self, matrix: npt.NDArray[Any]) -> tuple[Floats, Floats]:
-        rows = getattr(_core.VoteRows, self.rows)
+        rows, n_threads = getattr(_core.VoteRows, self.rows), self._n_threads()
         n_voters = _n_voters(self.voters, len(self.trees_))
-        found = self.vote_tables_.look_up(
-            self.trees_.router, matrix, self._ballot, n_voters, rows, self._fallback, self._n_threads()
-        )
-        return found[2], found[3]
+        router = self.trees_.router
+        _, _, proba, _ = self.vote_tables_.look_up(router, matrix, self._ballot, n_voters, rows, None, n_threads)
+        lost = np.isnan(proba[:, 0])
+        if lost.any():
+            proba[lost] = router.average(matrix[lost], self._fallback, None, False, n_threads)[0]
+        return proba
 
     def _spread_tables(self) -> Any:
         return self._fallback

@@ -53,7 +53,7 @@ class ProbabilityForestClassifier(ForestClassifier):
 
     Parameters
     ----------
-    n_estimators : int, default=500
+    n_estimators : int, default=256
         Number of trees, all kinds together.
     max_features : None, "sqrt", "log2", int, float, or a tuple of these, default=("sqrt", 1)
         Attributes drawn at each node. A tuple makes as many kinds of trees, in equal numbers, each kind with components
@@ -98,7 +98,7 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
 
     def __init__(
         self,
-        n_estimators: int = 500,
+        n_estimators: int = 256,
         *,
         max_features: Any = ("sqrt", 1),
         components: Sequence[str] = ("raw", "oob", "votes", "coarse"),
@@ -235,7 +235,7 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         n_threads = self._n_threads()
         parts, filed = [], []
         for of_part in growth:
-            ballot = make_ballot(of_part.forest, training.class_weights(), n_threads)
+            ballot = make_ballot(of_part.forest, training.class_weights())
             tables = make_vote_tables(of_part, ballot, 1.0, self.count, n_threads)
             filed.append(tables)
             parts.append(Part(of_part.forest, tables.core, self._leaf_tables(of_part.forest), ballot))
