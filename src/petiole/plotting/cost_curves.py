@@ -93,7 +93,7 @@ class CostCurveDisplay(ProbabilityDisplay):
         alone = len(self.curves) == 1 and not frame.drawn(ax, "model")
         for name, curve in self.curves.items():
             look = frame.line_style(len(frame.drawn(ax, "model"))) | {"linewidth": 1.8} | style
-            (line,) = ax.plot(curve.probability_cost, curve.cost, label=name, **look)
+            (line,) = ax.plot(curve.probability_cost, curve.cost, label=frame.entry(name), **look)
             if alone:
                 _draw_thresholds(ax, curve, line.get_color())
             if self.decisions:

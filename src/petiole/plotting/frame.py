@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 3.6, 3.2  # one column of a journal, without the legend
 LEGEND_LINE = 0.155
-LABEL_WIDTH, LABEL_HEIGHT, ENTRY_WIDTH = 2.85, 2.2, 2.6  # room for labels of axes and entries of a legend
+LABEL_WIDTH, LABEL_HEIGHT, ENTRY_WIDTH = 2.85, 2.2, 2.5  # room for labels of axes and entries of a legend
 NAME_LENGTH, ENTRY_LENGTH = 36, 70  # letters of a name in a label and in a legend
 DASHES = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 LEGENDS = ("auto", "below", "inside", "none")
@@ -85,9 +85,10 @@ def shortened(name: object, n_letters: int = NAME_LENGTH) -> str:
     return text if len(text) <= n_letters else f"{text[: n_letters - 1].rstrip()}…"
 
 
-def entry(name: str, remark: str) -> str:
+def entry(name: str, remark: str = "") -> str:
     """A model's entry in the legend: a long name is cut, the remark is not, and stays on one line."""
-    return f"{shortened(name, ENTRY_LENGTH)} ({remark.replace(' ', NBSP)})"
+    short = shortened(name, ENTRY_LENGTH)
+    return f"{short} ({remark.replace(' ', NBSP)})" if remark else short
 
 
 def class_words(label: object) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from petiole.columns import Floats
 from petiole.metrics import ProfitCurve, profit_curve
 from petiole.metrics.rows import judge, target_column
 from petiole.parameters import check_choice
@@ -120,21 +121,18 @@ class ProfitDisplay(ProbabilityDisplay):
         ax.axhline(0, color=INK, linewidth=0.6, zorder=1)
         left = min(0.0, *(float(curve.thresholds[1]) for curve in self.curves.values()))
         right = max(float(curve.thresholds[-1]) for curve in self.curves.values())
-        end = right + 0.04 * (right - left) if right > left else left + 1.0
         for name, curve in self.curves.items():
             look = frame.line_style(len(frame.drawn(ax, "model"))) | style
             label = frame.entry(name, _best_words(curve))
             if self.over == "thresholds":
-                x, y = np.append(np.maximum(curve.thresholds, left), end), np.append(curve.profit, curve.profit[-1])
-                (line,) = ax.plot(x, y, label=label, **{"drawstyle": "steps-post", **look})
+                (line,) = ax.plot(*_steps(curve), label=label, **{"drawstyle": "steps-post", **look})
                 best = max(curve.best_threshold, left)
             else:
                 (line,) = ax.plot(curve.shares, curve.profit, label=label, **look)
                 best = float(curve.shares[curve.best_index])
-            mark: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 5, "gid": "best"}
-            ax.plot([best], [curve.best_profit], "o", color=line.get_color(), markersize=6.5, clip_on=False, **mark)
+            _mark(ax, best, curve.best_profit, line.get_color())
         self._draw_break_even(ax)
-        self._finish(ax, left, end)
+        self._finish(ax, left, right + 0.04 * (right - left) if right > left else left + 1.0)
 
     def _draw_break_even(self, ax: Axes) -> None:
         points = {curve.break_even for curve in self.curves.values()}
@@ -159,6 +157,18 @@ class ProfitDisplay(ProbabilityDisplay):
         _set_limits(ax)
         y = "mean profit of a row" if self.average else "profit"
         frame.write(ax, title=f"Profit by {what}", x=x, y=y)
+
+
+def _steps(curve: ProfitCurve) -> tuple[Floats, Floats]:
+    """The steps, with ends so far out that other models in the axes do not show them."""
+    low, high = min(0.0, 10 * curve.thresholds[1]), max(1.1, 10 * curve.thresholds[-1])
+    return np.concatenate([[low], curve.thresholds[1:], [high]]), np.append(curve.profit, curve.profit[-1])
+
+
+def _mark(ax: Axes, x: float, y: float, color: Any) -> None:
+    """The best point of a model."""
+    look: dict[str, Any] = {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.8}
+    ax.plot([x], [y], "o", color=color, clip_on=False, zorder=5, gid="best", **look)
 
 
 def _set_limits(ax: Axes) -> None:

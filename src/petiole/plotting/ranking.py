@@ -150,7 +150,12 @@ class GainsDisplay(RankingDisplay):
 
         for name, curve in self.curves.items():
             look = frame.line_style(len(frame.drawn(ax, "model"))) | style
-            ax.plot(np.append(0.0, curve.shares), np.append(0.0, curve.gains), label=name, **look)
+            ax.plot(
+                np.append(0.0, curve.shares),
+                np.append(0.0, curve.gains),
+                label=frame.entry(name),
+                **look,
+            )
         frame.add_reference(ax, "perfect order", [0, self.prior, 1], [0, 1, 1])
         frame.add_reference(ax, "random order", [0, 1], [0, 1], linestyle="--")
         self._finish(ax)
