@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
+from pathlib import Path
 
 import matplotlib
 
@@ -603,3 +605,25 @@ def test_everything_is_reachable_from_one_place():
     assert plotting.critical_difference_diagram is comparison.critical_difference_diagram
     assert plotting.smoothing_paths.__module__.startswith("petiole.plotting")
     assert all(hasattr(plotting, name) for name in plotting.__all__)
+
+
+def test_the_code_of_the_page_runs():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(80, 3))
+    label = np.where(Z[:, 0] + rng.normal(size=80) > 0, "yes", "no")
+    tree = PETClassifier(smoothing="raw").fit(Z, label)
+    laplace = tree.with_smoothing("laplace")
+    names = {
+        **{"model": tree, "tree": tree, "smoothed": {"Laplace": laplace}, "learners": {"Laplace": laplace}},
+        **{"X_new": Z, "y_new": label, "Z_new": Z, "label_new": label, "y": label},
+        "proba": {"random forest": laplace.predict_proba(Z)},
+        "truth_new": laplace.predict_proba(Z),
+        "scores": rng.random((6, 3)),
+    }
+    page = (Path(__file__).parent.parent / "docs" / "pictures.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 9
+    for block in blocks:
+        exec(re.sub(r".*savefig.*", "", block), names)
+    for picture in re.findall(r"\]\((images/.*?)\)", page):
+        assert (Path(__file__).parent.parent / "docs" / picture).exists()

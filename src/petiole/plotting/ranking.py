@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from petiole.plotting.display import ProbabilityDisplay, named_tables
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Self = TypeVar("Self", bound="RankingDisplay")
 GRID: Floats = np.linspace(0, 1, 401)[1:]
 
 
@@ -37,7 +38,7 @@ class RankingDisplay(ProbabilityDisplay):
 
     @classmethod
     def from_predictions(
-        cls,
+        cls: type[Self],
         y_true: Any,
         proba: Any,
         *,
@@ -48,7 +49,7 @@ class RankingDisplay(ProbabilityDisplay):
         ax: Axes | None = None,
         legend: str = "auto",
         **style: Any,
-    ) -> Any:
+    ) -> Self:
         """Draw the chart of given probabilities.
 
         Parameters
@@ -150,12 +151,8 @@ class GainsDisplay(RankingDisplay):
 
         for name, curve in self.curves.items():
             look = frame.line_style(len(frame.drawn(ax, "model"))) | style
-            ax.plot(
-                np.append(0.0, curve.shares),
-                np.append(0.0, curve.gains),
-                label=frame.entry(name),
-                **look,
-            )
+            x, y = np.append(0.0, curve.shares), np.append(0.0, curve.gains)
+            ax.plot(x, y, label=frame.entry(name), **look)
         frame.add_reference(ax, "perfect order", [0, self.prior, 1], [0, 1, 1])
         frame.add_reference(ax, "random order", [0, 1], [0, 1], linestyle="--")
         self._finish(ax)

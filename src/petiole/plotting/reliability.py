@@ -177,15 +177,8 @@ def _draw_curve(ax: Axes, curve: ReliabilityCurve, place: int, label: str, style
     look = frame.line_style(place) | {"marker": frame.point_style(place)["marker"], "markersize": 4} | style
     (line,) = ax.plot(curve.mean_score, curve.frequency, label=label, clip_on=False, **look)
     color = line.get_color()
-    ax.fill_between(
-        curve.mean_score,
-        curve.lower,
-        curve.upper,
-        color=color,
-        alpha=0.13 if place == 0 else 0.08,
-        linewidth=0,
-        gid="band",
-    )
+    tint: dict[str, Any] = {"color": color, "alpha": 0.13 if place == 0 else 0.08, "linewidth": 0}
+    ax.fill_between(curve.mean_score, curve.lower, curve.upper, gid="band", **tint)
     # a band around a single bin has no width
     ax.vlines(curve.mean_score, curve.lower, curve.upper, color=color, alpha=0.55, linewidth=0.9, gid="limits")
 
