@@ -120,7 +120,7 @@ def _palette(n_classes: int, colors: Sequence[Any] | None) -> list[Any]:
 # Text ---------------------------------------------------------------------------------------------
 
 
-def _text_width(text: str, size: float = FONT, bold: bool = False) -> float:
+def text_width(text: str, size: float = FONT, bold: bool = False) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -130,20 +130,20 @@ def _text_width(text: str, size: float = FONT, bold: bool = False) -> float:
 
 def _fit(text: str, width: float, size: float = FONT, bold: bool = False) -> str:
     """The text, or as much of its beginning as fits with an ellipsis."""
-    if _text_width(text, size, bold) <= width:
+    if text_width(text, size, bold) <= width:
         return text
-    while text and _text_width(f"{text}…", size, bold) > width:
+    while text and text_width(f"{text}…", size, bold) > width:
         text = text[:-1]
     return f"{text.rstrip()}…"
 
 
 def _wrap(text: str, width: float, size: float = FONT, bold: bool = False) -> list[str]:
     """The text on one or two lines."""
-    if _text_width(text, size, bold) <= width:
+    if text_width(text, size, bold) <= width:
         return [text]
     words = text.split(" ")
     n_first = 1
-    while n_first < len(words) - 1 and _text_width(" ".join(words[: n_first + 1]), size, bold) <= width:
+    while n_first < len(words) - 1 and text_width(" ".join(words[: n_first + 1]), size, bold) <= width:
         n_first += 1
     lines = [" ".join(words[:n_first]), " ".join(words[n_first:])]
     return [_fit(line, width, size, bold) for line in lines if line]
@@ -213,8 +213,8 @@ class _Picture:
         self.tree, self.boxes, self.palette = tree, {box.node: box for box in boxes}, palette
         self.n_rows = tree.inbag_class_counts.sum(axis=1)
         self.classes = [_fit(name, 2 * WIDE) for name in classes]
-        widths = [_text_width(line, bold=box.is_end) for box in boxes for line in box.lines]
-        widths += [_text_width(line, SMALL_FONT) for box in boxes for line in box.footer]
+        widths = [text_width(line, bold=box.is_end) for box in boxes for line in box.lines]
+        widths += [text_width(line, SMALL_FONT) for box in boxes for line in box.footer]
         self.box_width = max(NARROW, *widths) + 2 * PAD
         self._place_columns(boxes)
         self._place_levels(boxes)
@@ -222,7 +222,7 @@ class _Picture:
     def _place_columns(self, boxes: list[_Box]) -> None:
         ends = [box for box in boxes if box.is_end]
         step = self.box_width + GAP
-        entry = 0.5 + max(_text_width(name) for name in self.classes)
+        entry = 0.5 + max(text_width(name) for name in self.classes)
         self.width = max(len(ends) * step - GAP, entry) + 2 * MARGIN
         self.legend_columns = min(len(self.classes), max(1, int((self.width - 2 * MARGIN) / entry)))
         for column, box in enumerate(ends):

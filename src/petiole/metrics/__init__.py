@@ -7,16 +7,20 @@ probabilities per example, columns in the order of the sorted labels unless ``la
 from __future__ import annotations
 
 from petiole.metrics.calibration import ReliabilityCurve, expected_calibration_error, reliability_curve
+from petiole.metrics.cost_curves import CostCurve, cost_curve
 from petiole.metrics.costs import misclassification_cost, profit
 from petiole.metrics.lift import LiftCurve, area_under_lift_curve, lift_curve
 from petiole.metrics.logarithmic import log_loss
+from petiole.metrics.profits import ProfitCurve, profit_curve
 from petiole.metrics.scorers import ProbabilityScorer, scorer, scorer_names
 from petiole.metrics.scores import accuracy, accuracy_change, brier_score, error_rate, rmse, zero_one_mse
 from petiole.metrics.splits import ScoreParts, brier_score_parts, log_loss_parts
 
 __all__ = [
+    "CostCurve",
     "LiftCurve",
     "ProbabilityScorer",
+    "ProfitCurve",
     "ReliabilityCurve",
     "ScoreParts",
     "accuracy",
@@ -24,6 +28,7 @@ __all__ = [
     "area_under_lift_curve",
     "brier_score",
     "brier_score_parts",
+    "cost_curve",
     "error_rate",
     "expected_calibration_error",
     "lift_curve",
@@ -31,6 +36,7 @@ __all__ = [
     "log_loss_parts",
     "misclassification_cost",
     "profit",
+    "profit_curve",
     "reliability_curve",
     "rmse",
     "scorer",

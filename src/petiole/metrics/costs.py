@@ -176,7 +176,7 @@ def _gains(gains: Floats, expected_gain: Any, decisions: Any, actions: Any, judg
 
 def _campaign(amounts: Any, cost: Any, expected_amounts: Any, decisions: Any, column: int, judged: Judged) -> Floats:
     """What each row brings in a campaign: nothing, if it is not solicited."""
-    actual, costs = _per_row("amounts", amounts, judged), _per_row("cost", cost, judged)
+    actual, costs = per_row("amounts", amounts, judged), per_row("cost", cost, judged)
     if decisions is not None:
         solicited = _solicited(decisions, judged)
     else:
@@ -187,13 +187,13 @@ def _campaign(amounts: Any, cost: Any, expected_amounts: Any, decisions: Any, co
 
 def _known_amounts(amounts: Any, expected_amounts: Any, judged: Judged) -> Floats:
     if expected_amounts is not None:
-        return _per_row("expected_amounts", expected_amounts, judged)
+        return per_row("expected_amounts", expected_amounts, judged)
     if np.ndim(amounts):
         raise ValueError(
             "expected_amounts=None: must say what was known of the amounts of single rows when the decisions were "
             "taken; pass amounts itself if all was known"
         )
-    return _per_row("amounts", amounts, judged)
+    return per_row("amounts", amounts, judged)
 
 
 def _solicited(decisions: Any, judged: Judged) -> Array:
@@ -221,7 +221,7 @@ def check_values(name: str, values: Any, judged: Judged) -> Floats:
     return array
 
 
-def _per_row(name: str, values: Any, judged: Judged) -> Floats:
+def per_row(name: str, values: Any, judged: Judged) -> Floats:
     """One finite number per row, from one for all or one for each."""
     n_rows = len(judged.codes)
     try:

@@ -123,17 +123,22 @@ def _aligned(estimator: Any, X: Any, y_true: Any, labels: Any) -> tuple[Array, F
     known = np.asarray(estimator.classes_)
     proba = np.asarray(estimator.predict_proba(X))
     found, _ = encode_labels(y_true)
-    classes = _union(known.tolist(), found.tolist()) if labels is None else np.asarray(labels)
+    classes = union_of_classes(known.tolist(), found.tolist()) if labels is None else np.asarray(labels)
+    return classes, in_columns_of(classes, proba, known)
+
+
+def in_columns_of(classes: Array, proba: Floats, known: Array) -> Floats:
+    """A column for each of ``classes``: what a model says that knows some of them, and 0 for the others."""
     position = {label: column for column, label in enumerate(classes.tolist())}
     missing = [label for label in known.tolist() if label not in position]
     if missing:
-        raise ValueError(f"labels={labels!r}: lacks the class {missing[0]!r} of the model; add it")
+        raise ValueError(f"labels={classes.tolist()!r}: lacks the class {missing[0]!r} of the model; add it")
     table = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
     table[:, [position[label] for label in known.tolist()]] = proba
-    return classes, table
+    return table
 
 
-def _union(known: list[Any], found: list[Any]) -> Array:
+def union_of_classes(known: list[Any], found: list[Any]) -> Array:
     """The sorted classes of the model and of the truth."""
     try:
         return np.array(sorted({*known, *found}), dtype=object)

@@ -1,0 +1,31 @@
+"""Pictures of probabilities and of what they are used for, and of what leaf estimators do.
+
+The displays follow scikit-learn: ``Display.from_estimator(estimator, X, y)`` or ``Display.from_predictions(y_true,
+proba)`` draws, the numbers drawn are attributes, and ``plot(ax)`` draws again. For several models pass a dict from
+names to models, or the axes of the first picture. matplotlib is needed to draw: ``pip install petiole[plot]``.
+"""
+
+from __future__ import annotations
+
+from petiole.comparison import critical_difference_diagram
+from petiole.plotting.cost_curves import CostCurveDisplay
+from petiole.plotting.paths import COLORS, MARKERS, ONE_OF_EACH, smoothing_paths
+from petiole.plotting.profits import ProfitDisplay
+from petiole.plotting.ranking import GainsDisplay, LiftDisplay
+from petiole.plotting.reliability import ReliabilityDisplay
+from petiole.plotting.scatter import ScoreScatterDisplay, TruthScatterDisplay
+
+__all__ = [
+    "COLORS",
+    "MARKERS",
+    "ONE_OF_EACH",
+    "CostCurveDisplay",
+    "GainsDisplay",
+    "LiftDisplay",
+    "ProfitDisplay",
+    "ReliabilityDisplay",
+    "ScoreScatterDisplay",
+    "TruthScatterDisplay",
+    "critical_difference_diagram",
+    "smoothing_paths",
+]
