@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from petiole.datasets.assembling import Assembler, Row
 from petiole.datasets.cells import Cell, ColumnPlan, Place, parse_number
@@ -42,15 +43,16 @@ def read_csv(
 
 
 def guess_delimiter(text: str) -> str:
-    """Return what divides the first line into most cells; commas win ties.
+    """Return what divides both of the first two lines into most cells; commas win ties.
 
-    >>> guess_delimiter('"a,b";c;d')
+    >>> guess_delimiter('"a,b";c\\n1,5;2,5')
     ';'
     """
-    line = next((line for line in io.StringIO(text) if line.strip()), "")
+    lines = list(islice((line for line in io.StringIO(text, newline=None) if line.strip()), 2))
 
     def cells(delimiter: str) -> int:
-        return len(next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), []))
+        counts = [len(next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])) for line in lines]
+        return min(counts, default=0)
 
     return max(DELIMITERS, key=cells)
 
