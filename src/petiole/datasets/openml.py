@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.datasets import fetch_openml
 
 from petiole.datasets.columns import Nominal, Numeric, Values, from_names
-from petiole.datasets.folder import Entry, Folder, as_csv, check_sha256
+from petiole.datasets.folder import Entry, Folder, as_csv, check_sha256, sha256_of
 
 
 def is_pinned(entry: Entry | None) -> bool:
@@ -29,10 +29,10 @@ def fetch_into(cache: Folder, entry: Entry) -> None:
 def _check_pin(pin: dict[str, Any], text: str, where: str) -> None:
     data = text.encode("utf-8")
     if "sha256" not in pin:
-        try:
-            check_sha256(data, "none", where)
-        except ValueError as error:
-            raise ValueError(f"{where}: the manifest pins no sha256. {error}") from None
+        found = sha256_of(data)
+        raise ValueError(
+            f"{where}: the manifest pins no sha256; that of what was fetched is {found}: add it if you trust it"
+        )
     check_sha256(data, pin["sha256"], where)
 
 
