@@ -132,7 +132,7 @@ def write(names, kinds, rows):
     return "\n".join(lines) + "\n"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(tables())
 def test_what_was_written_is_read(table):
     names, kinds, rows = table

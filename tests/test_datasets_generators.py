@@ -17,6 +17,7 @@ from petiole.datasets import (
     make_two_norm,
     make_waveform,
 )
+from petiole.datasets.generators import _log_mixture
 
 MAKERS = [getattr(datasets, name) for name in sorted(datasets.__all__) if name.startswith("make_")]
 
@@ -143,3 +144,17 @@ def test_probabilities_far_out_stay_finite_and_exact():
 def test_errors_name_the_parameter(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_waves_far_beyond_either_end_do_not_cancel():
+    """The share u and 1 - u are alike, so that both ends must be: where one tail is 1 - tiny, the other is used."""
+    one, two = np.array([3.0, 0.0]), np.array([0.0, 4.0])
+    steps = np.array([-60.0, -9.0, -1.0, 0.3, 1.0, 9.0, 60.0])
+    X = two + steps[:, None] * (one - two)
+    forth, back = _log_mixture(X, one, two), _log_mixture(X, two, one)
+    assert np.isfinite(forth).all()
+    np.testing.assert_allclose(forth, back, rtol=1e-12)
+    # by l'Hôpital the tail of the normal distribution: density at the nearest end over the distance to it
+    distance = 5 * np.array([60.0, 59.0])
+    expected = -0.5 * distance**2 - np.log(distance) - 0.5 * np.log(2 * np.pi) - np.log(5)
+    np.testing.assert_allclose(forth[[0, -1]], expected, rtol=1e-6)

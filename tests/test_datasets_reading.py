@@ -40,7 +40,7 @@ CELLS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(1, 4).flatmap(lambda k: st.lists(st.lists(CELLS, min_size=k, max_size=k), min_size=1, max_size=9)))
 def test_csv_is_what_the_naive_reading_says(rows):
     names = [f"c{index}" for index in range(len(rows[0]))]

@@ -331,8 +331,8 @@ def _log_mixture(X: Floats, start: Floats, end: Floats) -> Floats:
     from_end = X - end
     along = from_end @ way / length
     across = np.square(from_end).sum(axis=1) - np.square(along)
-    # Φ(length - along) - Φ(-along); by symmetry the smaller tail is used, where nothing cancels
-    flip = along > length / 2
+    # Φ(length - along) - Φ(-along); where both are near 1 they would cancel, and the other tail is taken
+    flip = along < length / 2
     low, high = np.where(flip, along - length, -along), np.where(flip, along, length - along)
     return -0.5 * across + _log_difference(log_ndtr(high), log_ndtr(low)) - math.log(length)
 
