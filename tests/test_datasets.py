@@ -191,6 +191,8 @@ def test_names_that_are_not_there(make_folder, monkeypatch, tmp_path):
         ValueError, match=r"name='toyz': no data set .*nearest names are 'toys'; the folder PETIOLE_DATA="
     ):
         datasets.load("toyz")
+    with pytest.raises(TypeError, match="name=3: must be a string"):
+        datasets.load(3)
     with pytest.raises(ValueError, match="name='toyz'"):
         datasets.describe("toyz")
     monkeypatch.delenv("PETIOLE_DATA")

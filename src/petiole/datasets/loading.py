@@ -41,6 +41,7 @@ def load(name: str) -> Loaded:
     >>> print(description)
     sklearn-iris: 150 rows, 4 attributes (numeric), 3 classes
     """
+    _check_name(name)
     folder, cache = open_data_folder(), open_cache()
     for place in (folder, cache):
         if place is not None and place.has_rows(name):
@@ -63,6 +64,7 @@ def describe(name: str) -> Description:
     >>> describe("sklearn-wine").class_counts
     {'class_0': 59, 'class_1': 71, 'class_2': 48}
     """
+    _check_name(name)
     folder, cache = open_data_folder(), open_cache()
     for place in (folder, cache):
         if place is not None and name in place.entries:
@@ -92,6 +94,11 @@ def list_datasets() -> dict[str, str]:
             if name not in summaries:
                 summaries[name] = load_bundled(name).description.summary
     return {name: summaries[name] for name in sorted(summaries)}
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r}: must be a string, one of petiole.datasets.list()")
 
 
 def _is_available(name: str, folder: Folder | None, cache: Folder) -> bool:
