@@ -33,7 +33,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from real_data import load, manifest
+from real_data import descriptions
 from scipy.stats import binomtest, rankdata
 from scores import accuracy, aulc, brier, ece, log_loss_bits
 from sklearn.calibration import CalibratedClassifierCV
@@ -42,6 +42,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+
+from petiole.datasets import load
 
 LEAST_CLASS_SIZE = 8  # five rows of each class are left to train on, as calibration in five folds needs
 LEAST_ROWS, MOST_ROWS, MOST_ATTRIBUTES, MOST_CLASSES = 100, 5_500, 300, 60
@@ -226,22 +228,22 @@ def part_of(name: str) -> str:
 def choose_data_sets(part: str = "all") -> list[str]:
     """The data sets of a part, small ones first."""
     chosen = []
-    for name, entry in manifest().items():
-        large_classes = [count for count in entry["class_counts"].values() if count >= LEAST_CLASS_SIZE]
+    for name, about in descriptions().items():
+        large_classes = [count for count in about.class_counts.values() if count >= LEAST_CLASS_SIZE]
         fits = (
-            LEAST_ROWS <= entry["n_rows"] <= MOST_ROWS
-            and entry["n_attributes"] <= MOST_ATTRIBUTES
-            and entry["n_classes"] <= MOST_CLASSES
+            LEAST_ROWS <= about.rows <= MOST_ROWS
+            and len(about.kinds) <= MOST_ATTRIBUTES
+            and len(about.classes) <= MOST_CLASSES
             and len(large_classes) >= 2
         )
         if fits and part in ("all", part_of(name)):
-            chosen.append((entry["n_rows"], name))
+            chosen.append((about.rows, name))
     return [name for _, name in sorted(chosen)]
 
 
 def load_codes(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """A data set as (frame, class codes), without the rows of classes that are too small."""
-    frame, labels = load(name)
+    frame, labels, _ = load(name)
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     kept = counts[codes] >= LEAST_CLASS_SIZE
     return frame[kept].reset_index(drop=True), np.unique(codes[kept], return_inverse=True)[1]

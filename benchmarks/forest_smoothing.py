@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from forest_quality import choose_data_sets, load_codes, read
-from real_data import manifest
+from real_data import descriptions
 from scipy.stats import binomtest
 from scores import brier, log_loss_bits, rmse
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -159,9 +159,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--table", action="store_true", help="print the tables, run nothing")
     arguments = parser.parse_args()
-    entries = manifest()
+    described = descriptions()
     data_sets = arguments.datasets or [
-        name for name in choose_data_sets(arguments.part) if entries[name]["n_rows"] <= arguments.rows
+        name for name in choose_data_sets(arguments.part) if described[name].rows <= arguments.rows
     ]
     if not arguments.table:
         run_splits(run_split, data_sets, arguments.trials, arguments.out, arguments.jobs)

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from real_data import load, manifest
+from real_data import descriptions
 from scipy.stats import binomtest, rankdata
 from sklearn.model_selection import StratifiedKFold
 
 from petiole import PETClassifier, Tree
 from petiole.cross_fit import cross_fit
+from petiole.datasets import load
 from petiole.grow import TrainingSet, grow_tree
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, Raw
 from petiole.traversal import average
@@ -54,7 +55,7 @@ MEASURES = ("log_loss", "rmse", "zero_one")
 def run_data_set(name: str) -> dict[str, Any]:
     """All estimators on one data set: a dict of measures per estimator."""
     warnings.simplefilter("ignore")
-    frame, y = load(name)
+    frame, y, _ = load(name)
     codes = np.unique(y, return_inverse=True)[1]
     n, n_classes = len(y), codes.max() + 1
     proba = {method: np.zeros((n, n_classes)) for method in ESTIMATORS}
@@ -97,7 +98,7 @@ def choose_data_sets(least_rows: int, most_rows: int) -> list[str]:
     """Data sets of a size, without duplicates of one another, where every class can be in two folds."""
     skipped = {"coil2000-test", "coil2000-train", "kdd98-sample"}
     return [
-        name for name, entry in manifest().items() if least_rows <= entry["n_rows"] <= most_rows and name not in skipped
+        name for name, about in descriptions().items() if least_rows <= about.rows <= most_rows and name not in skipped
     ]
 
 

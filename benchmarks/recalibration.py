@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from real_data import load
 from scipy.stats import rankdata
 from scores import brier, log_loss_bits
 from sklearn.calibration import CalibratedClassifierCV
@@ -36,6 +35,8 @@ from petiole import (
     OOBCalibratedClassifier,
     ProbabilityForestClassifier,
 )
+from petiole.datasets import load
+from petiole.datasets.papers import coil2000
 from petiole.recalibration import METHODS
 
 DATA_SETS = (
@@ -107,7 +108,7 @@ def run(names: list[str]) -> dict[str, dict[str, np.ndarray]]:
     """For each data set and method: log-loss, Brier score and seconds, means over the splits."""
     results: dict[str, dict[str, np.ndarray]] = {}
     for name in names:
-        X, y = load(name)
+        X, y, _ = load(name)
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         kept = counts[codes] >= LEAST_CLASS_SIZE  # five rows of each class are left for five folds
         X, codes = X[kept].reset_index(drop=True), np.unique(codes[kept], return_inverse=True)[1]
@@ -136,8 +137,7 @@ def table(results: dict[str, dict[str, np.ndarray]]) -> Iterator[str]:
 
 def coil() -> Iterator[str]:
     """Brier scores on the CoIL challenge: training and test set, the paper's and ours."""
-    X, labels = load("coil2000-train")
-    X_test, labels_test = load("coil2000-test")
+    (X, labels, _), (X_test, labels_test, _) = coil2000()
     y, y_test = (labels == "1").astype(int), (labels_test == "1").astype(int)
     rows: dict[str, tuple[Any, float, float]] = {
         "Binned naive Bayes": (BinnedNaiveBayesClassifier.zadrozny_elkan(), 0.10485, 0.10742),

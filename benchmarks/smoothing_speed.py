@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from real_data import load
-
 from petiole import PETClassifier
+from petiole.datasets import load
 from petiole.grow import grow_tree
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate
 
@@ -37,7 +36,7 @@ def best_seconds(work: Callable[[], Any], repeats: int) -> float:
 
 def main() -> None:
     for name in ("letter", "adult"):
-        frame, y = load(name)
+        frame, y, _ = load(name)
         model = PETClassifier.c44()
         _, training = model._encode_training(frame, y, None)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import make_classification
@@ -30,14 +28,12 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _letter() -> tuple[np.ndarray, np.ndarray]:
-    folder = os.environ.get("PETIOLE_DATA")
-    if not folder:
+    if not os.environ.get("PETIOLE_DATA"):
         from sklearn.datasets import fetch_openml
 
         X, y = fetch_openml(data_id=6, as_frame=False, return_X_y=True)
         return X.astype(float), np.unique(y, return_inverse=True)[1]
-    with gzip.open(Path(folder) / "letter.csv.gz", "rt", encoding="utf-8") as file:
-        next(file)
-        rows = [line.rstrip("\n").split(",") for line in file]
-    X = np.array([row[:-1] for row in rows], dtype=float)
-    return X, np.unique([row[-1] for row in rows], return_inverse=True)[1]
+    from petiole.datasets import load as load_data_set
+
+    X, y, _ = load_data_set("letter")
+    return X.to_numpy(), np.unique(y, return_inverse=True)[1]

@@ -11,7 +11,7 @@ import petiole
 LAYERS = [
     {"_core"},
     {"parameters", "tree_text", "tree_plot", "columns", "tables"},
-    {"dataset", "labels", "tree"},
+    {"dataset", "datasets", "labels", "tree"},
     {"judged", "grow", "impurity", "traversal", "smoothing", "pool", "score_calibrator"},
     {"binning", "venn_abers", "baselines"},
     {"pruning", "cross_fit", "forest"},

@@ -14,7 +14,7 @@ from petiole.probability_forest import ProbabilityForestClassifier
 from petiole.tree import Tree
 
 if TYPE_CHECKING:
-    from petiole import comparison, metrics
+    from petiole import comparison, datasets, metrics
     from petiole.baselines import ConstantClassifier
     from petiole.binning import BinningCalibrator
     from petiole.convert import from_sklearn, trees_from_sklearn
@@ -36,6 +36,7 @@ __all__ = [
     "Tree",
     "__version__",
     "comparison",
+    "datasets",
     "decisions",
     "from_sklearn",
     "metrics",
@@ -54,7 +55,7 @@ _MODULE_OF = {
     "trees_from_sklearn": "convert",
 }
 
-_MODULES = ("calibrators", "comparison", "metrics", "plotting")
+_MODULES = ("calibrators", "comparison", "datasets", "metrics", "plotting")
 
 
 def __getattr__(name: str) -> Any:

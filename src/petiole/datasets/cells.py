@@ -1,0 +1,128 @@
+"""From the cells of a text file to columns of numbers or of names, with errors that name the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from petiole.datasets.columns import Nominal, Numeric, Values
+
+Cell = str | None
+KINDS = ("numeric", "nominal")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in which file something is, for error messages."""
+
+    file: str
+    line: int | None = None
+    column: str | None = None
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f", line {self.line}"
+        return f"{self.file}{line}" + ("" if self.column is None else f", column {self.column!r}")
+
+
+@dataclass
+class ColumnPlan:
+    """What a column is to become: its kind (None: decided by its cells) and, if declared, its categories."""
+
+    name: str
+    kind: str | None = None
+    categories: tuple[str, ...] | None = None
+
+
+def parse_number(cell: str) -> float:
+    """Read a number in plain ASCII; Python would also read "1_000" and digits of other scripts.
+
+    >>> parse_number(" 1e3 ")
+    1000.0
+    """
+    if "_" in cell or not cell.isascii():
+        raise ValueError(cell)
+    return float(cell)
+
+
+class NumericBuilder:
+    """Collects the cells of a numeric column."""
+
+    def __init__(self, missing: frozenset[Cell]) -> None:
+        self.missing = missing
+        self.parts: list[NDArray[np.float64]] = []
+
+    def add(self, cells: Sequence[Cell]) -> int | None:
+        """Add some cells; return the index of the first that is no number, if there is one (nothing is added then)."""
+        try:
+            self.parts.append(self._quickly(cells))
+            return None
+        except (ValueError, TypeError):
+            pass
+        numbers = np.empty(len(cells))
+        for index, cell in enumerate(cells):
+            try:
+                numbers[index] = np.nan if self._is_missing(cell) else parse_number(cell or "")
+            except ValueError:
+                return index
+        self.parts.append(numbers)
+        return None
+
+    def _quickly(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
+        joined = "".join(cells)  # type: ignore[arg-type]
+        if "_" in joined or not joined.isascii():
+            raise ValueError
+        return np.fromiter(map(float, cells), np.float64, count=len(cells))  # type: ignore[arg-type]
+
+    def _is_missing(self, cell: Cell) -> bool:
+        return cell in self.missing or (cell is not None and cell.strip() in self.missing)
+
+    def finish(self) -> Values:
+        """Return the column."""
+        return Numeric(np.concatenate(self.parts) if self.parts else np.empty(0))
+
+
+class CodeBook(dict[Cell, int]):
+    """Codes of names in the order of appearance; -1 is missing. Other spellings of a name are learned on the way."""
+
+    def __init__(self, missing: Iterable[Cell], declared: tuple[str, ...] | None, strip: bool) -> None:
+        super().__init__(dict.fromkeys(missing, -1))
+        self.strip, self.closed = strip, declared is not None
+        self.names = list(declared or ())
+        self.update({name: code for code, name in enumerate(self.names)})
+
+    def __missing__(self, cell: str) -> int:
+        name = cell.strip() if self.strip else cell
+        if name != cell and name in self:
+            code = self[name]
+        elif self.closed:
+            raise KeyError(cell)
+        else:
+            code = self[name] = len(self.names)
+            self.names.append(name)
+        self[cell] = code
+        return code
+
+
+class NominalBuilder:
+    """Collects the cells of a nominal column."""
+
+    def __init__(self, missing: frozenset[Cell], declared: tuple[str, ...] | None, strip: bool) -> None:
+        self.book = CodeBook(missing, declared, strip)
+        self.parts: list[NDArray[np.int64]] = []
+
+    def add(self, cells: Sequence[Cell]) -> int | None:
+        """Add some cells; return the index of the first that was not declared, if there is one."""
+        try:
+            self.parts.append(np.fromiter(map(self.book.__getitem__, cells), np.int64, count=len(cells)))
+            return None
+        except KeyError as error:
+            return list(cells).index(error.args[0])
+
+    def finish(self) -> Values:
+        """Return the column, declared categories in their order and others sorted."""
+        codes = np.concatenate(self.parts) if self.parts else np.empty(0, dtype=np.int64)
+        column = Nominal(codes, tuple(self.book.names))
+        return column if self.book.closed else column.sorted()

@@ -1,0 +1,116 @@
+"""Reading CSV: quoted cells, commas, semicolons or tabs, and a complaint about every line that does not fit."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from petiole.datasets.assembling import Assembler, Row
+from petiole.datasets.cells import Cell, ColumnPlan, Place, parse_number
+from petiole.datasets.columns import Values
+
+DELIMITERS = (",", ";", "\t")
+
+
+def read_csv(
+    text: str, file: str, kinds: Mapping[str, str], missing: frozenset[Cell], *, strip: bool = True
+) -> dict[str, Values]:
+    """Read CSV with a header line; columns that ``kinds`` does not name are numeric if all their cells are numbers.
+
+    >>> columns = read_csv("size,colour\\n1.5,red\\n,blue\\n", "toys.csv", {}, frozenset({""}))
+    >>> columns["size"].values, columns["colour"].categories
+    (array([1.5, nan]), ('blue', 'red'))
+    """
+    delimiter = guess_delimiter(text)
+    records = _records(text, file, delimiter)
+    line, header = next(records, (1, []))
+    if not header:
+        raise ValueError(f"{file} is empty: the first line must name the columns")
+    names = _check_header([name.strip() for name in header], Place(file, line))
+    plans = [ColumnPlan(name, kinds.get(name)) for name in names]
+
+    def rows() -> Iterator[Row]:
+        records = _records(text, file, delimiter)
+        next(records)
+        return _check_lengths(records, names, file)
+
+    columns = Assembler(file, plans, missing, strip).assemble(rows)
+    if not len(next(iter(columns.values()))):
+        raise ValueError(f"{file}: there is a header but no row: the file must have at least one")
+    return columns
+
+
+def guess_delimiter(text: str) -> str:
+    """Return what divides both of the first two lines into most cells; commas win ties.
+
+    >>> guess_delimiter('"a,b";c\\n1,5;2,5')
+    ';'
+    """
+    lines = list(islice((line for line in io.StringIO(text, newline=None) if line.strip()), 2))
+
+    def cells(delimiter: str) -> int:
+        counts = [len(next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])) for line in lines]
+        return min(counts, default=0)
+
+    return max(DELIMITERS, key=cells)
+
+
+def _records(text: str, file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield records with the number of the line they begin on; blank lines are left out."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(
+                f"{Place(file, line)}: {error}: a quoted cell that begins here is not closed, or has text behind its "
+                'end; a quote inside a quoted cell is written ""'
+            ) from None
+        if cells and (len(cells) > 1 or cells[0].strip()):
+            yield line, cells
+
+
+def _check_lengths(records: Iterator[tuple[int, list[str]]], names: list[str], file: str) -> Iterator[Row]:
+    expected = len(names)
+    for line, cells in records:
+        if len(cells) != expected:
+            raise ValueError(
+                f"{Place(file, line)}: {len(cells)} cells, but the header names {expected} columns"
+                f"{_where_it_ends(cells, names)}: quote cells that hold the separator, and leave missing cells empty"
+            )
+        yield line, cells
+
+
+def _where_it_ends(cells: list[str], names: list[str]) -> str:
+    if len(cells) < len(names):
+        return f" (the first without a cell is {names[len(cells)]!r})"
+    return f" (the first cell too many is {cells[len(names)]!r})"
+
+
+def _check_header(names: list[str], place: Place) -> list[str]:
+    for index, name in enumerate(names):
+        if not name:
+            raise ValueError(
+                f"{place}: column {index + 1} has no name: name it in the first line, or remove the column"
+            )
+        if name in names[:index]:
+            raise ValueError(f"{place}: two columns are named {name!r}: rename one")
+    if all(map(_is_number, names)) and [*map(float, names)] not in ([*range(len(names))], [*range(1, len(names) + 1)]):
+        raise ValueError(
+            f"{place}: the first line holds numbers only ({', '.join(names[:3])}...), so the header seems to be "
+            "missing: add a line with the names of the columns"
+        )
+    return names
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        parse_number(cell)
+    except ValueError:
+        return False
+    return True

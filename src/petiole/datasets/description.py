@@ -1,0 +1,82 @@
+"""What is known about a data set, and a data set with its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """What is known about a data set.
+
+    Attributes
+    ----------
+    name, source, license, notes : str
+    rows : int
+    classes : tuple of labels, sorted
+    class_counts : dict from label to number of rows
+    kinds : dict from the name of an attribute to "numeric" or "nominal", in the order of the columns
+    n_missing : int
+        Cells without a value, attributes only.
+    papers : tuple of str
+        Which papers use the set, "probably" where that is a guess.
+    weights : float array or None
+        One weight per row, where rows were not drawn alike; only :func:`petiole.datasets.load` fills it in.
+    outcomes : dict from str to array
+        Columns that become known together with the class, and so must not be used to predict it; filled in by
+        :func:`petiole.datasets.load`.
+
+    Examples
+    --------
+    >>> print(Description("dice", rows=6, classes=("even", "odd"), kinds={"weight": "numeric"}))
+    dice: 6 rows, 1 attribute (numeric), 2 classes
+    """
+
+    name: str
+    source: str = ""
+    rows: int = 0
+    classes: tuple[Any, ...] = ()
+    class_counts: dict[Any, int] = field(default_factory=dict, repr=False)
+    kinds: dict[str, str] = field(default_factory=dict, repr=False)
+    n_missing: int = 0
+    notes: str = ""
+    license: str = field(default="", repr=False)
+    papers: tuple[str, ...] = field(default=(), repr=False)
+    weights: Floats | None = field(default=None, repr=False)
+    outcomes: dict[str, Floats] = field(default_factory=dict, repr=False)
+
+    @property
+    def summary(self) -> str:
+        """One line: rows, attributes by kind, classes, missing cells."""
+        parts = [_count(self.rows, "row"), self._attributes(), _count(len(self.classes), "class")]
+        if self.n_missing:
+            parts.append(f"{_count(self.n_missing, 'cell')} missing")
+        return ", ".join(parts)
+
+    def _attributes(self) -> str:
+        counts = {kind: list(self.kinds.values()).count(kind) for kind in ("numeric", "nominal")}
+        present = [kind for kind, count in counts.items() if count]
+        spelled = present[0] if len(present) == 1 else ", ".join(f"{counts[kind]} {kind}" for kind in present)
+        return f"{_count(len(self.kinds), 'attribute')} ({spelled})"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.summary}"
+
+
+class Loaded(NamedTuple):
+    """A data set: a frame of attributes, an array of labels, and what is known about them."""
+
+    X: Any
+    y: NDArray[Any]
+    description: Description
+
+
+def _count(number: int, what: str) -> str:
+    plural = what if number == 1 else f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{number:,} {plural}"

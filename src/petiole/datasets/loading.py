@@ -1,0 +1,133 @@
+"""Data sets by name: from the user's folder, the cache, OpenML or scikit-learn."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+
+from petiole.datasets.bundled import LOADERS, PREFIX, bundled_name, load_bundled
+from petiole.datasets.description import Description, Loaded
+from petiole.datasets.folder import DATA_VARIABLE, Folder, open_cache, open_data_folder
+from petiole.datasets.openml import fetch_into, is_pinned
+
+
+def load(name: str) -> Loaded:
+    """Load a data set by its name.
+
+    It is looked for in the folder named by the environment variable ``PETIOLE_DATA``, then among earlier downloads
+    (``PETIOLE_CACHE``, by default ``~/.cache/petiole``), then at OpenML if a manifest pins an id and a checksum for
+    it, and at last among the sets that come with scikit-learn. What is read is held against the manifest: columns,
+    kinds, class counts and, where it has one, the SHA-256.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`petiole.datasets.list`. ``"sklearn-iris"``, ``"sklearn-wine"``, ``"sklearn-digits"`` and
+        ``"sklearn-breast-cancer"`` are always there and always the same. The plain names mean what the folder has
+        under them, and scikit-learn's sets where it has nothing.
+
+    Returns
+    -------
+    X : frame of pandas, else polars, else pyarrow
+        Numeric columns are floats, nominal ones have the categorical type of the library.
+    y : array of str
+    description : Description
+
+    Examples
+    --------
+    >>> X, y, description = load("sklearn-iris")
+    >>> X.shape, y[0]
+    ((150, 4), np.str_('setosa'))
+    >>> print(description)
+    sklearn-iris: 150 rows, 4 attributes (numeric), 3 classes
+    """
+    _check_name(name)
+    folder, cache = open_data_folder(), open_cache()
+    for place in (folder, cache):
+        if place is not None and place.has_rows(name):
+            return place.load(name)
+    for place in (folder, cache):
+        if place is not None and is_pinned(place.entries.get(name)):
+            fetch_into(cache, place.entries[name])
+            return cache.load(name)
+    if bundled_name(name) is not None:
+        _warn_of_namesake(name)
+        return load_bundled(name)
+    raise _not_found(name, folder, cache)
+
+
+def describe(name: str) -> Description:
+    """Say what is known about a data set, without its rows where a manifest describes it.
+
+    Examples
+    --------
+    >>> describe("sklearn-wine").class_counts
+    {'class_0': 59, 'class_1': 71, 'class_2': 48}
+    """
+    _check_name(name)
+    folder, cache = open_data_folder(), open_cache()
+    for place in (folder, cache):
+        if place is not None and name in place.entries:
+            return place.describe(name)
+    if bundled_name(name) is not None:
+        return load_bundled(name).description
+    raise _not_found(name, folder, cache)
+
+
+def list_datasets() -> dict[str, str]:
+    """Name the data sets that :func:`petiole.datasets.load` can find, each with a line about it.
+
+    Examples
+    --------
+    >>> from petiole import datasets
+    >>> datasets.list()["sklearn-digits"]
+    '1,797 rows, 64 attributes (numeric), 10 classes'
+    """
+    summaries: dict[str, str] = {}
+    folder, cache = open_data_folder(), open_cache()
+    for place in (cache, folder):  # the folder has the last word
+        for name in place.entries if place is not None else ():
+            if _is_available(name, folder, cache):
+                summaries[name] = describe(name).summary
+    for plain in LOADERS:
+        for name in (plain, PREFIX + plain):
+            if name not in summaries:
+                summaries[name] = load_bundled(name).description.summary
+    return {name: summaries[name] for name in sorted(summaries)}
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"name={name!r}: must be a string, one of petiole.datasets.list()")
+
+
+def _is_available(name: str, folder: Folder | None, cache: Folder) -> bool:
+    places = [place for place in (folder, cache) if place is not None]
+    return any(place.has_rows(name) or is_pinned(place.entries.get(name)) for place in places)
+
+
+def _warn_of_namesake(name: str) -> None:
+    if name == "breast-cancer":
+        warnings.warn(
+            "'breast-cancer' is scikit-learn's Wisconsin set here; in the data folder the name means the Ljubljana "
+            "set. Write 'sklearn-breast-cancer' to have this one everywhere",
+            stacklevel=3,
+        )
+
+
+def _not_found(name: str, folder: Folder | None, cache: Folder) -> ValueError | FileNotFoundError:
+    if folder is not None and name in folder.entries:
+        file = folder.path / folder.entries[name].get("file", f"{name}.csv.gz")
+        return FileNotFoundError(f"name={name!r}: {file} is not there, though the manifest names it: fetch it again")
+    known = {*LOADERS, *(PREFIX + plain for plain in LOADERS), *cache.entries, *(folder.entries if folder else ())}
+    close = difflib.get_close_matches(str(name), sorted(known), n=3)
+    nearest = f"; the nearest names are {', '.join(map(repr, close))}" if close else ""
+    advice = (
+        f"the folder {DATA_VARIABLE}={str(folder.path)!r} does not have it"
+        if folder
+        else f"set the environment variable {DATA_VARIABLE} to a folder with data sets and their manifest.json"
+    )
+    return ValueError(
+        f"name={name!r}: no data set of this name is here, and no manifest pins an OpenML id for it{nearest}; {advice} "
+        "(petiole.datasets.list() names what there is)"
+    )

@@ -1,0 +1,64 @@
+"""Data sets from OpenML, by an id and a checksum that the manifest pins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import fetch_openml
+
+from petiole.datasets.columns import Nominal, Numeric, Values, from_names
+from petiole.datasets.folder import Entry, Folder, as_csv, check_sha256, sha256_of
+
+
+def is_pinned(entry: Entry | None) -> bool:
+    """Whether the manifest says where OpenML has the set: ``"openml": {"data_id": 61, "sha256": "..."}``."""
+    return entry is not None and isinstance(entry.get("openml"), dict)
+
+
+def fetch_into(cache: Folder, entry: Entry) -> None:
+    """Fetch a pinned set, hold it against the checksum, and keep it in the cache."""
+    pin, name = entry["openml"], entry["name"]
+    where = f"{name!r} (OpenML, data_id={pin.get('data_id')!r})"
+    text = as_csv(_fetch_columns(pin.get("data_id"), where, [column["name"] for column in entry["columns"]]))
+    _check_pin(pin, text, where)
+    kept = {key: value for key, value in entry.items() if key not in ("openml", "file", "sha256")}
+    cache.store({**kept, "file": f"{name}.csv.gz", "sha256": pin["sha256"]}, text)
+
+
+def _check_pin(pin: dict[str, Any], text: str, where: str) -> None:
+    data = text.encode("utf-8")
+    if "sha256" not in pin:
+        found = sha256_of(data)
+        raise ValueError(
+            f"{where}: the manifest pins no sha256; that of what was fetched is {found}: add it if you trust it"
+        )
+    check_sha256(data, pin["sha256"], where)
+
+
+def _fetch_columns(data_id: Any, where: str, names: list[str]) -> dict[str, Values]:
+    try:
+        # this parser needs no pandas, and codes nominal values by their declared order
+        bunch = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
+    except Exception as error:  # no network, no such id, a damaged file: all end in one advice
+        raise OSError(
+            f"{where} could not be fetched ({error}): check the network, or set PETIOLE_DATA to a folder that has it"
+        ) from error
+    matrix = bunch.data.toarray() if hasattr(bunch.data, "toarray") else np.asarray(bunch.data)
+    if len(names) != matrix.shape[1] + 1:
+        raise ValueError(
+            f"{where} has {matrix.shape[1]} attributes, but the manifest names {len(names) - 1}: correct it"
+        )
+    columns = {
+        name: _column(matrix[:, index], (bunch.categories or {}).get(feature))
+        for index, (name, feature) in enumerate(zip(names[:-1], bunch.feature_names, strict=True))
+    }
+    return columns | {names[-1]: from_names(np.array([str(label) for label in bunch.target], dtype=object))}
+
+
+def _column(values: Any, categories: Any) -> Values:
+    numbers = np.asarray(values, dtype=np.float64)
+    if categories is None:
+        return Numeric(numbers)
+    codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
+    return Nominal(codes, tuple(map(str, categories))).sorted()

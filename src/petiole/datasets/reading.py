@@ -1,0 +1,150 @@
+"""Reading the user's own files into frames whose columns are numeric or nominal."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from petiole.datasets.arff_files import looks_like_arff, read_arff
+from petiole.datasets.arrow_files import arrow_format, read_arrow
+from petiole.datasets.cells import KINDS
+from petiole.datasets.columns import Values
+from petiole.datasets.csv_files import read_csv
+from petiole.datasets.frames import make_frame
+from petiole.datasets.text import PathOrFile, decode, read_bytes
+
+MISSING_MARKERS = ("", "?", "NA")
+# Formats that people try, by their first bytes.
+FOREIGN = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"BZh": "packed with bzip2",
+    b"\xfd7zXZ": "packed with xz",
+    b"\x28\xb5\x2f\xfd": "packed with zstandard",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"\x89HDF": "an HDF5 file",
+}
+
+
+@overload
+def read(
+    path_or_file: PathOrFile,
+    target: None = None,
+    kinds: Mapping[str, str] | None = None,
+    *,
+    missing: Collection[str] = MISSING_MARKERS,
+) -> Any: ...
+@overload
+def read(
+    path_or_file: PathOrFile,
+    target: str,
+    kinds: Mapping[str, str] | None = None,
+    *,
+    missing: Collection[str] = MISSING_MARKERS,
+) -> tuple[Any, NDArray[Any]]: ...
+def read(
+    path_or_file: PathOrFile,
+    target: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    *,
+    missing: Collection[str] = MISSING_MARKERS,
+) -> Any:
+    """Read a CSV, Parquet, Feather or ARFF file of your own; the format is seen from the content.
+
+    CSV needs a header line; commas, semicolons and tabs separate cells, and cells may be quoted. CSV and ARFF may be
+    gzipped and must be UTF-8; for another encoding open the file yourself and pass it. A line that does not fit is an
+    error that names it.
+
+    Parameters
+    ----------
+    path_or_file : path, or an open file, text or binary
+    target : str, default=None
+        The column with the class. It is taken out of the frame and returned apart.
+    kinds : dict from column to "numeric" or "nominal", default=None
+        What you know better: codes such as 1, 2, 3 for three towns look like numbers. A column that is not named
+        here is numeric if the file says so (ARFF, Parquet, Feather) or if all its cells are numbers (CSV).
+    missing : collection of str, default=("", "?", "NA")
+        Cells of CSV that mean "no value"; "nan" in a column of numbers always does. In ARFF it is the unquoted "?",
+        and the other formats have a missing value of their own.
+
+    Returns
+    -------
+    X : frame of pandas, else polars, else pyarrow
+        Numeric columns are floats, nominal ones have the categorical type of the library.
+    y : array, only with a ``target``
+        Strings, or whole numbers if every label is one.
+
+    Examples
+    --------
+    >>> import io
+    >>> X, y = read(io.StringIO("size,colour,toy\\n1.5,red,ball\\n?,blue,doll\\n"), target="toy")
+    >>> X
+       size colour
+    0   1.5    red
+    1   NaN   blue
+    >>> y
+    array(['ball', 'doll'], dtype='<U4')
+    """
+    data, file = read_bytes(path_or_file)
+    kinds = check_kinds(kinds)
+    columns = _read_columns(data, file, kinds, missing)
+    for name in kinds:
+        if name not in columns:
+            raise ValueError(f"kinds names {name!r}, but {file} has no such column; {_nearest(name, columns)}")
+    if target is None:
+        return make_frame(columns)
+    labels = _take_target(columns, target, file)
+    return make_frame(columns), labels
+
+
+def check_kinds(kinds: Any) -> dict[str, str]:
+    """Refuse anything but "numeric" and "nominal"."""
+    if kinds is None:
+        return {}
+    if not isinstance(kinds, Mapping):
+        raise TypeError(f"kinds={kinds!r}: must be a dict from the name of a column to 'numeric' or 'nominal'")
+    for name, kind in kinds.items():
+        if kind not in KINDS:
+            raise ValueError(f"kinds[{name!r}]={kind!r}: must be 'numeric' or 'nominal'")
+    return dict(kinds)
+
+
+def _read_columns(data: bytes, file: str, kinds: dict[str, str], missing: Collection[str]) -> dict[str, Values]:
+    if isinstance(missing, str):
+        raise TypeError(f"missing={missing!r}: must be a collection of strings: for one, write [{missing!r}]")
+    if arrow_format(data):
+        return read_arrow(data, file, kinds)
+    for magic, what in FOREIGN.items():
+        if data.startswith(magic):
+            raise ValueError(f"{file} is {what}, which is not read: save it as CSV (plain or gzip), Parquet or ARFF")
+    text = decode(data, file)
+    if file.lower().endswith((".arff", ".arff.gz")) or looks_like_arff(text):
+        return read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, kinds)
+    return read_csv(text, file, kinds, frozenset(missing))
+
+
+def _take_target(columns: dict[str, Values], target: str, file: str) -> NDArray[Any]:
+    if target not in columns:
+        raise ValueError(f"target={target!r}: {file} has no such column; {_nearest(target, columns)}")
+    column = columns.pop(target)
+    if not columns:
+        raise ValueError(f"target={target!r}: {file} has no other column: there is nothing to predict it from")
+    if column.is_missing.any():
+        row = int(np.argmax(column.is_missing))
+        count = int(column.is_missing.sum())
+        raise ValueError(
+            f"target={target!r}: {count} of {len(column)} rows of {file} have no class, the first is row {row + 1} "
+            "after the header: remove them"
+        )
+    return column.labels()
+
+
+def _nearest(name: str, columns: Mapping[str, Values]) -> str:
+    close = difflib.get_close_matches(name, columns, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(map(repr, [*columns][:8]))
+    return f"its columns are {shown}{', ...' if len(columns) > 8 else ''}"
