@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "types.hpp"
@@ -14,7 +15,22 @@ namespace petiole {
 
 enum class Criterion { entropy, gini, kearns_mansour, gain_ratio };
 
-inline double n_log2_n(double n) { return n > 0 ? n * std::log2(n) : 0.0; }
+// Most weights are small whole numbers even where some are not, and looking up is several times quicker than a logarithm.
+inline constexpr std::size_t kSmallLogs = 1024;
+inline const std::array<double, kSmallLogs> kSmallNLog2N = [] {
+  std::array<double, kSmallLogs> table{};
+  for (std::size_t n = 1; n < kSmallLogs; ++n) table[n] = static_cast<double>(n) * std::log2(static_cast<double>(n));
+  return table;
+}();
+
+inline double n_log2_n(double n) {
+  if (!(n > 0)) return 0.0;
+  if (n < kSmallLogs) {
+    const auto whole = static_cast<std::size_t>(n);
+    if (static_cast<double>(whole) == n) return kSmallNLog2N[whole];
+  }
+  return n * std::log2(n);
+}
 
 // n log2 n in fixed point for n = 0..size-1.
 class LogTable {

@@ -34,6 +34,7 @@ struct Task {
   int depth = 0;
   std::uint64_t key = 0;
   Window<W> window;
+  bool divides_rows = false;  // it comes from a twig, which cannot do that
 };
 
 // A node of a twig.
@@ -178,7 +179,7 @@ class Grower {
 
   void split_if_useful(Task<W> task) {
     Window<W>& window = task.window;
-    if (window.size() <= kTwigRows && !window.frame->any_missing) return grow_twig(task);
+    if (window.size() <= kTwigRows && !task.divides_rows) return grow_twig(task);
     count_classes(window);
     keep_counts(task.node);
     if (must_be_leaf(task.depth)) return record_leaf(task);
@@ -201,11 +202,11 @@ class Grower {
     while (!twig_pending_.empty()) {
       const TwigTask node = twig_pending_.back();
       twig_pending_.pop_back();
-      split_if_useful(node);
+      split_if_useful(node, task.window);
     }
   }
 
-  void split_if_useful(const TwigTask& task) {
+  void split_if_useful(const TwigTask& task, const Window<W>& twig) {
     twig_.enter(task.slots);
     if (keeps_counts()) count_classes(task);
     keep_counts(task.node);
@@ -213,10 +214,12 @@ class Grower {
     view_.n = 0;
     find_candidates(task.key, twig_.frame(), [&](std::size_t first) { search_twig(task, first); });
     const int chosen = choose(context_, twig_.frame(), candidates_, derive_key(task.key, 0));
-    if (chosen >= 0)
-      split(task, static_cast<std::size_t>(chosen));
+    if (chosen < 0) return record_leaf(task);
+    const std::int32_t index = candidates_[static_cast<std::size_t>(chosen)].column;
+    if (has_missing(twig_.frame().columns[static_cast<std::size_t>(index)], index, task))
+      pending_.push_back(without_twig(task, twig));
     else
-      record_leaf(task);
+      split(task, static_cast<std::size_t>(chosen));
   }
 
   void record_leaf(const TwigTask& task) {
@@ -230,13 +233,29 @@ class Grower {
     candidates_.resize(columns_.size());
     twig_cuts_.resize(columns_.size());
     for (std::size_t i = first; i < columns_.size(); ++i) {
-      if (!twig_.frame().columns[static_cast<std::size_t>(columns_[i])].nominal) {
+      const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(columns_[i])];
+      if (!column.nominal && !has_missing(column, columns_[i], task)) {
         candidates_[i] = twig_.find(columns_[i], twig_cuts_[i]);
         continue;
       }
       if (view_.n == 0) view_node(task);
       candidates_[i] = find_candidate(context_, view_, columns_[i], scratch_[0]);
     }
+  }
+
+  bool has_missing(const FrameColumn& column, std::int32_t index, const TwigTask& task) {
+    return column.has_missing && (twig_.missing(index) & task.slots) != 0;
+  }
+
+  // A node of a twig whose rows are to be divided, as a task of its own.
+  Task<W> without_twig(const TwigTask& task, const Window<W>& twig) const {
+    Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(__builtin_popcountll(task.slots))), 0, 0};
+    for_each_slot(task.slots, [&](std::uint32_t slot) {
+      window.rows()[window.end] = twig_.row(slot);
+      window.labels()[window.end] = twig_.label(slot);
+      window.weights()[window.end++] = twig_.weight(slot);
+    });
+    return {task.node, task.depth, task.key, std::move(window), true};
   }
 
   // The rows of a twig's node in a row, for the search and the routing of nominal attributes.

@@ -61,7 +61,6 @@ void Frame::add(const FrameColumn& column) {
   columns.push_back(column);
   code_bytes += std::size_t{n_rows} * static_cast<std::size_t>(column.codes->width());
   if (!column.nominal) most_codes = std::max(most_codes, column.n_codes);
-  any_missing |= column.has_missing;
 }
 
 std::shared_ptr<const Frame> frame_of(const Dataset& dataset, std::uint32_t most_copies) {

@@ -30,7 +30,6 @@ struct Frame {
   std::vector<Codes> storage;           // codes owned by this frame; empty for the frame of the whole dataset
   std::size_t code_bytes = 0;           // of all columns
   std::uint32_t most_codes = 0;         // of any numeric column
-  bool any_missing = false;             // in any column
 
   void add(const FrameColumn& column);
 

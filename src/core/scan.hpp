@@ -133,11 +133,14 @@ Pair* counters_for(const FrameColumn& column, SearchScratch<W>& scratch) {
   return reinterpret_cast<Pair*>(scratch.counters.data());
 }
 
-// With this many codes per row or fewer, walking all counters is cheaper than remembering which are in use.
-constexpr std::uint32_t kDenseCodes = 8;
+// With this many codes per row or fewer, walking all counters is cheaper than remembering which are in use. Blocks of
+// narrow counters are quicker to walk.
+template <class Pair>
+constexpr std::uint32_t kDenseCodes = sizeof(Pair) == sizeof(std::uint16_t) && kHasCodeBlocks ? 8 : 2;
 
-inline bool walks_all_codes(std::uint32_t n_rows, const FrameColumn& column) {
-  return column.n_codes / kDenseCodes <= n_rows;
+template <class Pair>
+bool walks_all_codes(std::uint32_t n_rows, const FrameColumn& column) {
+  return column.n_codes / kDenseCodes<Pair> <= n_rows;
 }
 
 // Adds the rows to the counters of their codes; takes out and returns the missing rows. Known codes are marked present
@@ -146,7 +149,7 @@ template <class Pair, class W, class Code>
 Pair count_two_classes(const NodeView<W>& node, const FrameColumn& column, const Code* codes,
                        SearchScratch<W>& scratch) {
   Pair* counters = counters_for<Pair>(column, scratch);
-  if (walks_all_codes(node.n, column)) {
+  if (walks_all_codes<Pair>(node.n, column)) {
     for (std::uint32_t i = 0; i < node.n; ++i)
       counters[codes[node.rows[i]]].add(Pair::of(node.labels[i], node.weights[i]));
   } else {
@@ -293,7 +296,7 @@ template <class Pair, class W, class F>
 std::uint32_t walk_boundaries(const NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch,
                               F&& evaluate) {
   BoundaryWalk<Pair, W, F> walk(scratch, evaluate);
-  if (walks_all_codes(node.n, column))
+  if (walks_all_codes<Pair>(node.n, column))
     walk.visit_all(column.n_codes);
   else
     scratch.present.drain(column.n_codes, [&](std::uint32_t code) { walk.visit(code); });

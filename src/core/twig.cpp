@@ -103,40 +103,48 @@ void Twig<W>::enter(Slots node) {
 
 // Codes of the twig's rows from 0 to at most 63 that keep the order of the column's codes.
 template <class W>
-void Twig<W>::rank(const FrameColumn& column, std::uint8_t* ranks) {
+void Twig<W>::rank(const FrameColumn& column, RankedColumn& ranked) {
+  std::uint8_t* ranks = ranked.codes.data();
   column.codes->visit([&](const auto* codes) {
+    ranked.missing = 0;
+    for (std::uint32_t i = 0; i < n_ && column.has_missing; ++i)
+      ranked.missing |= Slots{codes[row_[i]] == column.n_codes} << i;
+    const Slots known = all() & ~ranked.missing;
+    if (column.nominal) return;  // searched by the codes that it has
     if (column.n_codes <= kTwigRows) {
-      for (std::uint32_t i = 0; i < n_; ++i) ranks[i] = static_cast<std::uint8_t>(codes[row_[i]]);
+      for_each_slot(known, [&](std::uint32_t i) { ranks[i] = static_cast<std::uint8_t>(codes[row_[i]]); });
       return;
     }
     if (column.n_codes > kMostWalkedCodes) {
       std::array<std::uint64_t, kTwigRows> sorted;
-      for (std::uint32_t i = 0; i < n_; ++i) sorted[i] = std::uint64_t{codes[row_[i]]} * kTwigRows + i;
-      std::sort(sorted.begin(), sorted.begin() + n_);
+      std::uint32_t n = 0;
+      for_each_slot(known, [&](std::uint32_t i) { sorted[n++] = std::uint64_t{codes[row_[i]]} * kTwigRows + i; });
+      std::sort(sorted.begin(), sorted.begin() + n);
       std::uint8_t rank = 0;
-      for (std::uint32_t i = 0; i < n_; ++i) {
+      for (std::uint32_t i = 0; i < n; ++i) {
         if (i > 0 && sorted[i] / kTwigRows != sorted[i - 1] / kTwigRows) ++rank;
         ranks[sorted[i] % kTwigRows] = rank;
       }
       return;
     }
-    rank_scratch_.present.reserve(column.n_codes);
-    if (rank_scratch_.new_code.size() < column.n_codes) rank_scratch_.new_code.resize(column.n_codes);
-    for (std::uint32_t i = 0; i < n_; ++i) rank_scratch_.present.insert(codes[row_[i]]);
+    auto& [present, new_code] = rank_scratch_;
+    present.reserve(column.n_codes);
+    if (new_code.size() < column.n_codes) new_code.resize(column.n_codes);
+    for_each_slot(known, [&](std::uint32_t i) { present.insert(codes[row_[i]]); });
     std::uint32_t rank = 0;
-    rank_scratch_.present.drain(column.n_codes, [&](std::uint32_t code) { rank_scratch_.new_code[code] = rank++; });
-    for (std::uint32_t i = 0; i < n_; ++i) ranks[i] = static_cast<std::uint8_t>(rank_scratch_.new_code[codes[row_[i]]]);
+    present.drain(column.n_codes, [&](std::uint32_t code) { new_code[code] = rank++; });
+    for_each_slot(known, [&](std::uint32_t i) { ranks[i] = static_cast<std::uint8_t>(new_code[codes[row_[i]]]); });
   });
 }
 
 template <class W>
-const std::uint8_t* Twig<W>::ranked(std::size_t column) {
+const typename Twig<W>::RankedColumn& Twig<W>::ranked(std::size_t column) {
   RankedColumn& cached = columns_[column];
   if (cached.twig != n_opened_) {
-    rank(frame_->columns[column], cached.codes.data());
+    rank(frame_->columns[column], cached);
     cached.twig = n_opened_;
   }
-  return cached.codes.data();
+  return cached;
 }
 
 template <class W>
@@ -205,7 +213,7 @@ Candidate Twig<W>::best_cut(const C& criterion, TwigCut& twig_cut) {
 
 template <class W>
 Candidate Twig<W>::find(std::int32_t column, TwigCut& cut) {
-  group(ranked(static_cast<std::size_t>(column)));
+  group(ranked(static_cast<std::size_t>(column)).codes.data());
   Candidate candidate;
   if (n_groups_ > 1) candidate = with_criterion<W>(*context_, [&](const auto& c) { return best_cut(c, cut); });
   candidate.column = column;

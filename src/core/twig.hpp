@@ -45,16 +45,21 @@ class Twig {
   double node_weight() const { return static_cast<double>(true_total_); }
   double heaviest_class() const { return static_cast<double>(heaviest_); }
 
+  // The slots without a value in a column.
+  Slots missing(std::int32_t column) { return ranked(static_cast<std::size_t>(column)).missing; }
+
+  // For a numeric column with a value in every slot of the node.
   Candidate find(std::int32_t column, TwigCut& cut);
 
  private:
   struct RankedColumn {
     std::uint64_t twig = 0;  // the twig that the codes are of
-    std::array<std::uint8_t, kTwigRows> codes{};
+    Slots missing = 0;
+    std::array<std::uint8_t, kTwigRows> codes{};  // where a value is not missing
   };
 
-  const std::uint8_t* ranked(std::size_t column);
-  void rank(const FrameColumn& column, std::uint8_t* ranks);
+  const RankedColumn& ranked(std::size_t column);
+  void rank(const FrameColumn& column, RankedColumn& ranked);
   void group(const std::uint8_t* codes);
   template <class C>
   Candidate best_cut(const C& criterion, TwigCut& cut);
