@@ -69,8 +69,10 @@ ORDERS: tuple[tuple[str, ...], ...] = (
     ("absent", "present"),
     ("Male", "Female"),
     # speakers of vowel, as the UCI file numbers them
-    ("Andrew", "Bill", "David", "Mark", "Jo", "Kate", "Penny", "Rose", "Mike", "Nick", "Rich", "Tim", "Sarah", "Sue")
-    + ("Wendy",),
+    (
+        *("Andrew", "Bill", "David", "Mark", "Jo", "Kate", "Penny", "Rose"),
+        *("Mike", "Nick", "Rich", "Tim", "Sarah", "Sue", "Wendy"),
+    ),
     # audiology
     ("normal", "mild", "moderate", "severe", "profound"),
     ("normal", "elevated", "absent"),

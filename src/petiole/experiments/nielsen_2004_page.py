@@ -54,6 +54,8 @@ N_FURTHEST = 8
 
 def write(database: str | os.PathLike[str], page: str | os.PathLike[str]) -> Path:
     """Write the page, and its picture if matplotlib is there, from what the database has."""
+    if not Path(database).exists():
+        raise FileNotFoundError(f"database={str(database)!r}: there is no such file; run the experiment first")
     with Database(database) as store:
         results = read_results(store, experiment())
     if len(results.trials) < 2:
