@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -158,6 +159,18 @@ def test_scores_are_those_of_the_obvious_formulas():
     right = np.array(codes) == proba.argmax(axis=1)
     assert found["accuracy"] == pytest.approx(right.mean())
     assert found["accuracy_change"] == pytest.approx(right.mean() - np.mean(votes == y[test]))
+
+
+def test_priors_are_those_of_the_training_rows():
+    """In ε = ½ · 1/300 of the log-loss, and in the weights of the lift areas."""
+    fitted = SimpleNamespace(classes_=np.array([0, 1]), class_weights_=np.array([299.0, 1.0]))
+    y, proba = np.array([0, 1, 0, 1]), np.array([[1.0, 0.0], [1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])
+    found = judge(y, proba, y, fitted)
+    epsilon = 0.5 / 300
+    expected = -np.mean(np.log2([1 - epsilon, epsilon, 0.5, 0.75]))
+    assert found["log_loss"] == pytest.approx(expected)
+    areas = [naive_metrics.area_right([label == k for label in y], proba[:, k].tolist()) for k in (0, 1)]
+    assert found["lift_area"] == pytest.approx((299 * areas[0] + areas[1]) / 300)
 
 
 @needs_data

@@ -193,8 +193,8 @@ def test_a_page_that_equals_the_paper_agrees_in_full():
 @pytest.mark.parametrize("greater_is_better", [True, False])
 def test_unpaired_tests_are_scipys(greater_is_better):
     random = np.random.default_rng(0)
-    first = random.normal(size=(60, 7)) * random.choice([0.1, 1], size=(60, 1))
-    second = first.mean(axis=1, keepdims=True) + random.normal(size=(60, 7)) * 0.3 + random.choice([0, 0.5], (60, 1))
+    first = random.normal(size=(400, 7)) * random.choice([0.1, 1], size=(400, 1))
+    second = first.mean(axis=1, keepdims=True) + random.normal(size=(400, 7)) * 0.3 + random.choice([0, 0.5], (400, 1))
     first[:3], second[:3] = 0.25, [[0.25], [0.5], [0.125]]  # without any variance
     found = welch_marks(first, second, greater_is_better, 0.1)
     expected = [naive_experiments.welch_mark(a, b, greater_is_better, 0.1) for a, b in zip(first, second, strict=True)]

@@ -24,10 +24,11 @@ def values(task):
 
 
 def sleeping(task):
-    """The same after a while, during which the process tells its number."""
+    """The same after a while; leaves files that tell the number of the process and that the cell was computed."""
     folder = Path(task.settings["folder"])
     (folder / f"{os.getpid()}.pid").touch()
     time.sleep(task.settings["seconds"])
+    (folder / "{}-{}-{}.done".format(*task.cell)).touch()
     return values(task)
 
 
