@@ -48,15 +48,15 @@ SOURCES = {
     "zoo": Source("zoo", ("mammal", "bird")),
 }
 REMARKS = {
-    "audiology": "complete rows of all 226 examples, attributes with one value only left out; the paper's 92 rows "
-    "and 37 attributes lie between those of the whole set (103, 39) and of its training part (87, 35)",
+    "audiology": "the training part of the set, without attributes that have one value only, gives N and D",
     "credit-german": "N = 653 is that of the complete rows of crx (credit approval), not of German credit; "
     "one indicator per value that the UCI documentation lists, t/f in one column, gives D = 44",
     "segment": "classes 3 and 5 in the order of the UCI documentation",
-    "soybean": "the training part of the set, which gives N = 80",
+    "soybean": "the training part of the set gives N = 80",
     "vowel": "with speaker and sex, which gives D = 12; classes 5 and 6 as the UCI file numbers them, from 0",
 }
-SOYBEAN_TRAINING_ROWS = 307
+# The UCI training parts of sets that come in two files; the test part of audiology stands first.
+TRAINING_PARTS = {"audiology": slice(26, 226), "soybean": slice(0, 307)}
 
 # Natural orders of nominal values. That of "speech" is the paper's own example, footnote 7. The values of soybean have
 # the order of the UCI documentation, as recalled, not confirmed.
@@ -126,8 +126,8 @@ def load_nielsen(name: str) -> tuple[Floats, Array]:
     table = load_raw(source.name)
     if name == "audiology":
         table = table.without("bone", "bser")
-    if name == "soybean":
-        table = table.rows(np.arange(SOYBEAN_TRAINING_ROWS))
+    if name in TRAINING_PARTS:
+        table = table.rows(np.arange(len(table.labels))[TRAINING_PARTS[name]])
     if source.classes is not None:
         table = table.rows(np.isin(table.labels, source.classes))
     table = table.rows(~table.missing)
