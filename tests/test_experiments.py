@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -141,6 +142,15 @@ def test_work_has_to_return_numbers(tmp_path):
 def test_work_that_other_processes_cannot_import_is_told(tmp_path):
     with pytest.raises(ValueError, match="define it at the top level of a module, or run it in this process"):
         run(tiny(lambda task: {}), tmp_path / "cells.sqlite", jobs=1)
+
+
+def test_work_that_workers_fail_to_import_stops_the_run(tmp_path, monkeypatch):
+    """Otherwise every cell would start a process that dies."""
+    module = types.ModuleType("only_here")
+    exec("def work(task):\n    return {}", module.__dict__)
+    monkeypatch.setitem(sys.modules, "only_here", module)
+    with pytest.raises(RuntimeError, match="a worker process ended with exit code 1 before it was ready"):
+        run(tiny(module.work), tmp_path / "cells.sqlite", jobs=1)
 
 
 def test_parameters_are_checked(tmp_path):

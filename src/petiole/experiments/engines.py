@@ -117,7 +117,7 @@ class _Worker:
         try:
             self.connection.recv()
         except (EOFError, OSError):
-            self.end()
+            self._bury()
             raise RuntimeError(
                 f"a worker process ended with exit code {self._process.exitcode} before it was ready; what it printed "
                 "says why. In a script, start experiments under `if __name__ == '__main__':`."
@@ -130,10 +130,15 @@ class _Worker:
             outcome: Outcome = self.connection.recv()
             return outcome
         except (EOFError, OSError):
-            self.is_alive = False
-            self.end()
+            self._bury()
             error = f"the process ended with exit code {self._process.exitcode} before the cell was finished"
             return Outcome.of_failure(self._task, error)
+
+    def _bury(self) -> None:
+        """It is dying by itself: wait for that, so that its exit code is its own."""
+        self.is_alive = False
+        self._process.join(SECONDS_TO_END)
+        self.end()
 
     def end(self) -> None:
         self.connection.close()

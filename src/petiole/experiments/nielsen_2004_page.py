@@ -28,12 +28,14 @@ from petiole.experiments.nielsen_2004 import (
 from petiole.experiments.nielsen_2004_data import REMARKS, SOURCES, load_nielsen
 from petiole.experiments.pages import (
     AGREEMENT_HEADER,
+    LEAST_DIGITS,
     MARKS,
     Agreement,
     Compared,
     ComparedPair,
     counts_text,
     pair_table,
+    rounded,
     welch_marks,
     write_page,
 )
@@ -155,22 +157,42 @@ def _summary(results: Results) -> str:
         "other direction, and the rest are ties here."
     )
     table = as_markdown(["comparison", "metric", *AGREEMENT_HEADER], rows)
-    return f"{text}\n\n{table}\n\n{_furthest(results)}"
+    return "\n\n".join([text, table, _levels(results), _furthest(results)])
+
+
+def compare_scores(results: Results, column: str, method: str) -> list[tuple[str, Compared]]:
+    """One method's scores on each data set, as printed and ours. Those of EB-PETs are in both tables of the paper."""
+    if method == B_PETS:
+        return [(name, pair.first) for name, pair in compare(results, 2, column, B_PETS, EB_PETS)]
+    if method == EB_PETS:
+        return [(name, pair.second) for name, pair in compare(results, 2, column, B_PETS, EB_PETS)]
+    return [(name, pair.second) for name, pair in compare(results, 6, column, EB_PETS, MOB_ESP)]
+
+
+def _levels(results: Results) -> str:
+    """Whether a method scores higher or lower here than in the paper: a baseline that does better is harder to beat."""
+    rows = []
+    for method in PRINTED_NAMES:
+        row = [method]
+        for column, (metric, _) in COLUMNS.items():
+            sign = 1 if METRICS[metric] else -1
+            gains = [sign * rounded(one.difference, LEAST_DIGITS) for _, one in compare_scores(results, column, method)]
+            better, worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+            row.append(f"{better} / {len(gains) - better - worse} / {worse}")
+        rows.append(row)
+    table = as_markdown(["method", *(title for _, title in COLUMNS.values())], rows)
+    return f"On how many data sets a method does better / the same / worse here than in print, to 3 digits:\n\n{table}"
 
 
 def _furthest(results: Results) -> str:
     """The scores that are furthest from the paper's, measured by the middle difference of their metric."""
     found = []
-    for number, methods in ((2, (B_PETS, EB_PETS)), (6, (EB_PETS, MOB_ESP))):
-        for column, (_, title) in COLUMNS.items():
-            pairs = compare(results, number, column, *methods)
-            scale = max(Agreement.of(pair for _, pair in pairs).typical_difference, 1e-9)
-            # the scores of EB-PETs are in both tables
-            chosen = [(methods[1], "second")] if number == 6 else [(methods[0], "first"), (methods[1], "second")]
-            for name, pair in pairs:
-                for method, side in chosen:
-                    one: Compared = getattr(pair, side)
-                    found.append((abs(one.difference) / scale, [name, method, title, *one.cells()]))
+    for column, (_, title) in COLUMNS.items():
+        compared = {method: compare_scores(results, column, method) for method in PRINTED_NAMES}
+        scale = float(np.median([abs(one.difference) for pairs in compared.values() for _, one in pairs]))
+        for method, pairs in compared.items():
+            for name, one in pairs:
+                found.append((abs(one.difference) / max(scale, 1e-9), [name, method, title, *one.cells()]))
     rows = [cells for _, cells in sorted(found, key=lambda one: -one[0])[:N_FURTHEST]]
     header = ["data set", "method", "metric", "published", "ours", "difference"]
     return f"The scores furthest from the paper's, by the scale of their metric:\n\n{as_markdown(header, rows)}"
@@ -264,11 +286,9 @@ def _draw(results: Results, path: Path) -> bool:
 
 
 def _draw_metric(axes: Any, results: Results, column: str) -> None:
-    styles = {B_PETS: (2, "first", "o"), EB_PETS: (2, "second", "s"), MOB_ESP: (6, "second", "^")}
-    for method, (number, side, marker) in styles.items():
-        methods = (B_PETS, EB_PETS) if number == 2 else (EB_PETS, MOB_ESP)
-        points = [getattr(pair, side) for _, pair in compare(results, number, column, *methods)]
-        published, ours = [float(one.published) for one in points], [one.ours for one in points]
+    for method, marker in zip(PRINTED_NAMES, "os^", strict=True):
+        compared = [one for _, one in compare_scores(results, column, method)]
+        published, ours = [float(one.published) for one in compared], [one.ours for one in compared]
         axes.scatter(published, ours, s=18, marker=marker, alpha=0.7, label=method)
     low, high = axes.get_xlim()
     axes.axline((low, low), (high, high), color="grey", linewidth=0.8, zorder=0)
