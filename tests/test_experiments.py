@@ -6,6 +6,7 @@ import io
 import itertools
 import math
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -231,6 +232,17 @@ def test_ctrl_c_stops_all_processes_quietly(tmp_path):
     assert (process.returncode, output, errors) == (130, "stopped\n", "")
     assert not any(map(is_running, workers(tmp_path)))
     assert 3 <= n_finished(path) < 60
+
+
+def test_the_page_on_experiments_keeps_its_word(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parent.parent / "docs" / "experiments.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(block.replace("jobs=2", "jobs=0"), {"__name__": "__main__"})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("30 cells computed")
+    scores = {method: float(score) for method, score in (line.split() for line in lines[1:])}
+    assert scores["laplace"] < scores["raw"] and scores["hgs"] < scores["raw"]
 
 
 # The database.
