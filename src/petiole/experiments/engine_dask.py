@@ -16,12 +16,16 @@ from petiole.parameters import check_whole
 TASKS_PER_THREAD = 4  # so many are with the cluster at a time: enough that no worker waits
 SECONDS_WITHOUT_WORKERS = 120.0
 SECONDS_TO_FETCH = 10.0
-# Dask would let a cell that kills its worker kill three more before it says so, and blame the cell that waits with it.
+# Dask would let a cell that kills its worker kill three more before it says so; and fewer cells wait with it.
 BLAME = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-saturation": 1.0}
 
 
 class Dask:
     """Runs cells on a Dask cluster.
+
+    A cell that kills its worker may be noted as failed together with cells that wait there, and a cluster that is left
+    without workers stops the run after two minutes: the next run goes on. On one machine, processes are the better
+    choice.
 
     Parameters
     ----------
