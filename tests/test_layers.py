@@ -21,6 +21,7 @@ LAYERS = [
     {"probability_forest"},
     {"metrics", "decisions"},
     {"convert", "plotting", "recalibration", "comparison"},
+    {"experiments"},
     {"__main__"},
 ]
 

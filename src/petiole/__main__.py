@@ -1,6 +1,12 @@
-"""``python -m petiole``: a small comparison of leaf estimators on data that comes with scikit-learn."""
+"""``python -m petiole``: a small comparison of leaf estimators on data that comes with scikit-learn.
+
+``python -m petiole reproduce nielsen-2004`` runs the experiments of a paper.
+"""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -33,7 +39,21 @@ def compare(n_splits: int = 10) -> dict[str, np.ndarray]:
     return proba
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare the estimators, or do what the first argument asks for; the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        print_comparison()
+        return 0
+    if given[0] == "reproduce":
+        from petiole.experiments import command
+
+        return command.main(given[1:])
+    print(f"unknown command {given[0]!r}: there is `reproduce`, or nothing for a small comparison", file=sys.stderr)
+    return 2
+
+
+def print_comparison() -> None:
     """Print how good the probabilities of each estimator are."""
     _, y = load_breast_cancer(return_X_y=True)
     print(f"breast-cancer: {len(y)} rows; one C4.4 tree per fold, 10-fold cross-validation\n")
@@ -47,4 +67,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
