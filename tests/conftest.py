@@ -26,6 +26,7 @@ def load_real():
         entry = manifest[name]
         kinds = {column["name"]: str if column["kind"] == "nominal" else float for column in entry["columns"]}
         frame = pd.read_csv(Path(folder) / entry["file"], dtype=kinds, keep_default_na=False, na_values=[""])
-        return frame.drop(columns="class"), frame["class"].to_numpy(dtype=str)
+        outcomes = [column["name"] for column in entry["columns"] if "outcome" in column.get("role", "")]
+        return frame.drop(columns=["class", *outcomes]), frame["class"].to_numpy(dtype=str)
 
     return load
