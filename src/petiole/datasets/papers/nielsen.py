@@ -91,7 +91,8 @@ def nielsen(name: str) -> Loaded:
     - Class numbers are those of the UCI documentation; they begin with 1, and with 0 in vowel, as in its file. N does
       not settle iris, segment and vowel, whose classes are equally large. These pairs were chosen because EB-PETs come
       near the paper's 0/1-MSE on them (.0005, .036 and .031; Table 2 has .0005, .039 and .039), so they are no
-      independent confirmation of it; for vowel another pair (.023) comes nearly as close. "glass (1,4)" has N = 79 only with the 9 rows of tableware.
+      independent confirmation of it; for vowel another pair (.023) comes nearly as close. "glass (1,4)"
+      has N = 79 only with the 9 rows of tableware.
     - audiology and soybean are the UCI training files alone. Audiology's D = 37 is the number of attributes that still
       vary; no other set is treated so.
     - "credit-german" has the N of crx (Australian credit approval) without its rows with missing values, and vowel
