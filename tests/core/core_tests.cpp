@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "code_block.hpp"
 #include "estimate.hpp"
 #include "forest_router.hpp"
 #include "grow.hpp"
@@ -804,7 +805,7 @@ void test_ballot() {
     ThreadPool pool(2);
     std::vector<std::int32_t> found(4, 9);
     std::vector<double> votes(8, 9);
-    out_of_bag_votes(members, Ballot({{0, 1}, {0, 1}}, frequencies, prior), pool, found.data(), votes.data());
+    out_of_bag_votes(members, Ballot({{0, 1}, {0, 1}}, LeafFrequencies(frequencies), prior), pool, found.data(), votes.data());
     CHECK(near(std::vector<double>(votes.begin(), votes.begin() + 6), std::vector<double>{2, 0, 1, 1, 0, 0}));
     CHECK(votes[6] + votes[7] == 1 && votes[6 + static_cast<std::size_t>(found[3])] == 1);
     return found;
@@ -916,7 +917,8 @@ void test_vote_tables() {
   query.n_rows = 1;
   query.trees = {members_of(3, {1}, {0}), members_of(3, {1}, {0})};
   const auto ask = [&](const VoteTables& tables, ClassId first, ClassId second, VoteTables::Rows which) {
-    const Ballot ballot({{0, first, 0}, {0, second, 0}}, tables_with(2, {{1, 0, 1, 0, 1, 0}, {1, 0, 1, 0, 1, 0}}), {1, 1});
+    const LeafFrequencies frequencies(tables_with(2, {{1, 0, 1, 0, 1, 0}, {1, 0, 1, 0, 1, 0}}));
+    const Ballot ballot({{0, first, 0}, {0, second, 0}}, frequencies, {1, 1});
     std::vector<double> n_votes(2), out(2);
     std::int32_t winner = -1;
     tables.look_up(query, ballot, 2, which, pool, &winner, n_votes.data(), out.data());
@@ -975,7 +977,7 @@ void test_vote_tables() {
     }
     LeafTables frequencies = tables_with(3, of_trees);
     frequencies.normalise();
-    const Ballot ballot(leaf_votes, frequencies, sample.class_weights());
+    const Ballot ballot(leaf_votes, LeafFrequencies(frequencies), sample.class_weights());
     std::vector<std::int32_t> winners(n), found_winners(n);
     std::vector<double> all_votes(3 * n), found_votes(3 * n), answers(3 * n), found_answers(3 * n), averages(3 * n), expected(3 * n);
     out_of_bag_votes(grown.members, ballot, pool, winners.data(), all_votes.data());
@@ -996,7 +998,7 @@ void test_vote_tables() {
     tables.out_of_bag(grown.members, winners.data(), all_votes.data(), which, of_sample, {nullptr, n}, pool, answers.data());
     CHECK(probabilities(answers));
     const ForestRouter router(grown.forest, pool);
-    tables.look_up(router, sample.dataset.matrix, ballot, 4, which, frequencies, pool, winners.data(), all_votes.data(),
+    tables.look_up(router, sample.dataset.matrix, ballot, 4, which, &frequencies, pool, winners.data(), all_votes.data(),
                    answers.data(), averages.data());
     tables.look_up(router.members(sample.dataset.matrix, pool), ballot, 4, which, pool, found_winners.data(),
                    found_votes.data(), found_answers.data());
@@ -1101,6 +1103,41 @@ void test_interrupt() {
   }
 }
 
+// A block of counters, against a walk code by code: every boundary is found, and what is before each is right.
+void test_code_blocks() {
+  if (!kHasCodeBlocks) return;
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    alignas(16) std::uint16_t counters[kBlockCodes];
+    const auto draw = [&](unsigned n) { return static_cast<std::uint16_t>(random() % n); };
+    for (auto& counter : counters) {
+      const unsigned kind = draw(round % 3 == 0 ? 3 : 8);  // unused, one class, the other, or both
+      const unsigned most = round % 2 == 0 ? 4 : 256;
+      counter = static_cast<std::uint16_t>((kind % 3 >= 1 ? draw(most) : 0) | (kind % 3 == 2 ? draw(most) << 8 : 0));
+    }
+    std::uint16_t before[kBlockCodes];
+    std::copy_n(counters, kBlockCodes, before);
+    CodeBlock block;
+    block.take(counters);
+    unsigned zero = 0, one = 0, n_used = 0;
+    std::uint16_t last = 0;
+    for (std::uint32_t i = 0; i < kBlockCodes; ++i) {
+      const bool cut = (block.cuts >> i) & 1;
+      const unsigned both = last | before[i];
+      const bool boundary = before[i] != 0 && last != 0 && (both & 0xff) != 0 && (both >> 8) != 0;
+      CHECK(block.zero[i] == zero && block.one[i] == one);
+      CHECK(!boundary || cut);
+      CHECK(!cut || before[i] != 0);
+      CHECK(counters[i] == 0);
+      zero += before[i] & 0xff;
+      one += before[i] >> 8;
+      n_used += before[i] != 0;
+      if (before[i] != 0) last = before[i];
+    }
+    CHECK(block.zero[kBlockCodes] == zero && block.one[kBlockCodes] == one && block.n_used == n_used);
+  }
+}
+
 void test_coding_orders_values() {
   const double inf = std::numeric_limits<double>::infinity();
   std::vector<double> values = {3.5, -1e-300, -0.0, 0.0, 1e300, -1e300, 3.5000000000000004, 2, std::nan(""), 5e-324};
@@ -1144,6 +1181,7 @@ int main() {
   test_pool_loss();
   test_odd_shapes();
   test_interrupt();
+  test_code_blocks();
   std::printf("%d passed, %d failed\n", n_passed, n_failed);
   return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
