@@ -184,9 +184,9 @@ def predict_bagged(
     """The mean over samples; a sample says how often each row is in it."""
     answers = []
     for query in queries:
-        each = [
-            predict(Data(data.rows, data.labels, [w * c for w, c in zip(data.weights, copies, strict=True)]), query, rules)
-            for copies in samples
-        ]
+        each = []
+        for copies in samples:
+            weights = [weight * n for weight, n in zip(data.weights, copies, strict=True)]
+            each.append(predict(Data(data.rows, data.labels, weights), query, rules))
         answers.append([sum(column, Fraction(0)) / len(each) for column in zip(*each, strict=True)])
     return answers

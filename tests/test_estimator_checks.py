@@ -2,7 +2,13 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
+from petiole import (
+    BaggedPETClassifier,
+    LazyOptionTreesClassifier,
+    MOBESPClassifier,
+    PETClassifier,
+    ProbabilityForestClassifier,
+)
 from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
 
@@ -21,13 +27,17 @@ CLASSIFIERS = [
     MOBESPClassifier(n_estimators=9, oob_weight="auto", rows="shared", voters="as_out_of_bag", random_state=0),
     ProbabilityForestClassifier(n_estimators=12, random_state=0),
     ProbabilityForestClassifier(n_estimators=9, max_features="sqrt", components=("raw", "eb"), random_state=0),
+    LazyOptionTreesClassifier(n_estimators=5, random_state=0),
+    LazyOptionTreesClassifier.paper(n_estimators=1, bootstrap=False),
+    LazyOptionTreesClassifier(n_estimators=5, min_samples_leaf="auto", oob_score=True, random_state=0),
 ]
 
 
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
-    draws = isinstance(estimator, ForestClassifier) or estimator.pruning == "pruning_set"
-    if draws or isinstance(estimator.smoothing, HGS):
+    draws = isinstance(estimator, ForestClassifier) or getattr(estimator, "pruning", None) == "pruning_set"
+    draws |= isinstance(estimator, LazyOptionTreesClassifier) and estimator.bootstrap is not False
+    if draws or isinstance(getattr(estimator, "smoothing", None), HGS):
         reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}

@@ -12,7 +12,7 @@ using namespace nb::literals;
 namespace {
 
 // Runs work(interrupt, progress) without the interpreter lock, as run_interruptible does; about once a second it also
-// tells `report`, unless that is None, how many trees are finished.
+// calls `report`, unless that is None, with the number of finished trees and of all.
 template <class F>
 auto run_reporting(const nb::object& report, F&& work) {
   using Clock = std::chrono::steady_clock;
@@ -25,9 +25,8 @@ auto run_reporting(const nb::object& report, F&& work) {
     raised = PyErr_CheckSignals() != 0;
     if (raised || told.is_none() || Clock::now() - last < std::chrono::seconds(1)) return raised;
     last = Clock::now();
-    PyObject* done = PyLong_FromUnsignedLongLong(progress.done.load());
-    PyObject* result = PyObject_CallOneArg(told.ptr(), done);
-    Py_XDECREF(done);
+    PyObject* result = PyObject_CallFunction(told.ptr(), "KK", static_cast<unsigned long long>(progress.done),
+                                             static_cast<unsigned long long>(progress.total));
     Py_XDECREF(result);
     raised = result == nullptr;
     return raised;
@@ -59,15 +58,18 @@ Matrix checked(const LazyOptionTrees& trees, const FloatMatrix& queries) {
   return as_matrix(queries);
 }
 
-nb::object predict(const LazyOptionTrees& trees, const FloatMatrix& queries, const LazyTreeOptions& options, bool out_of_bag,
-                   int n_threads, const nb::object& report) {
+nb::object predict(const LazyOptionTrees& trees, const FloatMatrix& queries, const LazyTreeOptions& options,
+                   const std::optional<Vector<std::uint32_t>>& rows, int n_threads, const nb::object& report) {
   const Matrix matrix = checked(trees, queries);
-  if (out_of_bag && matrix.n_rows != trees.data().dataset.n_rows())
-    throw nb::value_error("out of bag: the queries must be the training rows");
+  std::span<const RowId> training_rows;
+  if (rows) training_rows = {rows->data(), rows->shape(0)};
+  const auto exists = [&](RowId row) { return row < trees.data().dataset.n_rows(); };
+  if (rows && (training_rows.size() != queries.shape(0) || !std::all_of(training_rows.begin(), training_rows.end(), exists)))
+    throw nb::value_error("rows: must name the training row of each query");
   auto answers = run_reporting(report, [&](Interrupt& interrupt, Progress& progress) {
     ThreadPool pool(n_threads);
-    return out_of_bag ? trees.out_of_bag(matrix, options, pool, interrupt, progress)
-                      : trees.predict(matrix, options, pool, interrupt, progress);
+    return rows ? trees.out_of_bag(matrix, training_rows, options, pool, interrupt, progress)
+                : trees.predict(matrix, options, pool, interrupt, progress);
   });
   return to_table(std::move(answers), queries.shape(0), static_cast<std::size_t>(trees.n_classes()));
 }
@@ -140,8 +142,8 @@ void bind_lazy(nb::module_& m) {
   nb::class_<LazyOptionTrees>(m, "LazyOptionTrees", "Coded training rows that answer queries by lazy option trees.")
       .def_static("of", &make_trees, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "bags"_a, "n_classes"_a,
                   "n_threads"_a, nb::rv_policy::take_ownership)
-      .def("predict", &predict, "queries"_a, "options"_a, "out_of_bag"_a, "n_threads"_a, "report"_a.none(),
-           "Class probabilities of the queries, or of the training rows by the samples that they are not in.")
+      .def("predict", &predict, "queries"_a, "options"_a, "rows"_a.none(), "n_threads"_a, "report"_a.none(),
+           "Class probabilities of the queries; if they are training rows, by the samples that they are not in.")
       .def("explain", &explain, "query"_a, "options"_a, "bag"_a, "The nodes and options of one query in one sample, by name.");
 }
 

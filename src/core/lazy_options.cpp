@@ -127,6 +127,7 @@ void ask_by_bag(Plan& plan, int n_bags, Draw&& draw, Searchers& searchers, Progr
 
 template <class Draw>
 void ask_all(Plan& plan, int n_bags, Draw&& draw, Searchers& searchers, int n_threads, Progress& progress) {
+  progress.total = static_cast<std::uint64_t>(n_bags) * plan.queries.size();
   if (plan.queries.size() < 8 * static_cast<std::size_t>(n_threads)) ask_by_bag(plan, n_bags, draw, searchers, progress);
   else ask_by_query(plan, n_bags, draw, searchers, progress);
 }
@@ -185,12 +186,13 @@ std::vector<double> LazyOptionTrees::predict(const Matrix& queries, const LazyTr
   return answers;
 }
 
-std::vector<double> LazyOptionTrees::out_of_bag(const Matrix& rows, const LazyTreeOptions& options, ThreadPool& pool,
-                                                Interrupt& interrupt, Progress& progress) const {
-  std::vector<LazyQuery> queries;
-  for (std::int64_t i = 0; i < rows.n_rows; ++i) queries.push_back(place(rows, i));
-  Plan plan(std::move(queries), n_classes(), options);
-  plan.asks = [](const LazyBag& bag, std::size_t i) { return bag.weight[i] == 0; };
+std::vector<double> LazyOptionTrees::out_of_bag(const Matrix& queries, std::span<const RowId> rows,
+                                                const LazyTreeOptions& options, ThreadPool& pool, Interrupt& interrupt,
+                                                Progress& progress) const {
+  std::vector<LazyQuery> places;
+  for (std::int64_t i = 0; i < queries.n_rows; ++i) places.push_back(place(queries, i));
+  Plan plan(std::move(places), n_classes(), options);
+  plan.asks = [rows](const LazyBag& bag, std::size_t i) { return bag.weight[rows[i]] == 0; };
   Searchers searchers(data_, options, pool, interrupt);
   ask_all(plan, bags_.n_bags, [this](int b) { return draw(b); }, searchers, pool.n_threads(), progress);
   return std::move(plan).means();

@@ -13,9 +13,9 @@ struct LazyBagOptions {
   std::uint64_t seed = 0;
 };
 
-// How far a long prediction is, for whoever watches: trees that are finished.
+// How far a long prediction is, for whoever watches: trees that are finished, of how many.
 struct Progress {
-  std::atomic<std::uint64_t> done{0};
+  std::atomic<std::uint64_t> done{0}, total{0};
 };
 
 class LazyOptionTrees {
@@ -28,10 +28,10 @@ class LazyOptionTrees {
   std::vector<double> predict(const Matrix& queries, const LazyTreeOptions& options, ThreadPool& pool,
                               Interrupt& interrupt, Progress& progress) const;
 
-  // The same for the training rows (queries, in their order), each asked in the samples that it is not in. Rows that are
+  // The same for training rows, each asked in the samples that it is not in: queries.at(i) is row rows[i]. Rows that are
   // in all samples get NaN.
-  std::vector<double> out_of_bag(const Matrix& rows, const LazyTreeOptions& options, ThreadPool& pool,
-                                 Interrupt& interrupt, Progress& progress) const;
+  std::vector<double> out_of_bag(const Matrix& queries, std::span<const RowId> rows, const LazyTreeOptions& options,
+                                 ThreadPool& pool, Interrupt& interrupt, Progress& progress) const;
 
   // The graph of the first query in one sample, with the shares of its nodes.
   LazyGraph explain(const Matrix& query, const LazyTreeOptions& options, int bag, Interrupt& interrupt) const;
