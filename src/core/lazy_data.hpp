@@ -43,15 +43,16 @@ struct LazyData {
   std::vector<Units> weights;  // empty: every row weighs one unit
   double unit = 1;
   std::vector<double> log2_table;  // of whole numbers; 0 for 0
+  std::vector<std::uint64_t> keys;  // a random number for each row; the sum over a set of rows is its hash
 
   explicit LazyData(Dataset&& coded) : dataset(std::move(coded)) {
     measure_weights();
     log2_table.resize(std::min<std::size_t>(4 * std::size_t{dataset.n_rows()} + 1024, kLargestTable));
     for (std::size_t n = 1; n < log2_table.size(); ++n) log2_table[n] = std::log2(static_cast<double>(n));
+    for (RowId row = 0; row < dataset.n_rows(); ++row) keys.push_back(mix(row));
   }
 
   Units weight(RowId row) const { return weights.empty() ? 1 : weights[row]; }
-  static std::uint64_t key(RowId row) { return mix(row + 0x10c4ULL); }
 
  private:
   static constexpr std::size_t kLargestTable = std::size_t{1} << 22;
@@ -84,7 +85,7 @@ struct LazyBag {
       if (n == 0) continue;
       weight[row] = n * data.weight(row);
       rows.push_back(row);
-      hash += LazyData::key(row);
+      hash += data.keys[row];
     }
   }
 };
@@ -96,22 +97,23 @@ struct Place {
   double value = 0;
 };
 
-// A test with what is known about the rows that satisfy it.
+// A test with what is known about the rows that satisfy it, before anyone has looked at them.
 struct Candidate {
   LazyTest test;
-  double rank = 0;          // orders by gain, up to the slack unless exact
-  bool exact = false;       // the rank follows from whole numbers and nothing else
+  double rank = 0;     // orders by gain, up to the slack unless exact
+  bool exact = false;  // the rank follows from whole numbers and nothing else
   Units count = 0;
-  std::uint64_t hash = 0;   // of the set of rows
-  std::int64_t units = -1;  // the exact gain, where it is known
 };
 
-// An option that a node has taken.
+// A test with its exact gain, and a hash of the set of rows that satisfy it (0: not looked at yet).
 struct LazyOption {
   LazyTest test;
   std::int64_t units = 0;
   Units count = 0;
   std::uint64_t hash = 0;
+
+  // Tests with the same rows agree in this; those that do not need no look at their rows.
+  bool may_have_rows_of(const LazyOption& other) const { return units == other.units && count == other.count; }
 };
 
 }  // namespace petiole

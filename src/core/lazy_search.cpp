@@ -19,7 +19,9 @@ LazySearch::LazySearch(const LazyData& data, const LazyTreeOptions& options)
     : data_(data),
       options_(options),
       node_(data, options),
-      chooser_(options),
+      // The cousin rule forbids a node at most one test for each option before its own.
+      chooser_(static_cast<std::size_t>(options.cousin_rule == CousinRule::siblings ? 2 * options.max_tests - 1
+                                                                                    : options.max_tests)),
       count_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0) {}
 
 const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::size_t share_from,
@@ -31,15 +33,11 @@ const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::
   interrupt_ = &interrupt;
   graph_.clear();
   known_.clear();
+  evaluated_.clear();
+  evaluations_.clear();
+  ranking_.clear();
   pending_.clear();
-  Rows rows;
-  if (bag.rows.size() >= share_from) rows.shared = shared.find(bag.hash);
-  if (!rows.shared) {
-    rows.own = fresh_rows();
-    rows.own.assign(bag.rows.begin(), bag.rows.end());
-    share_if_large(rows, bag.hash);
-  }
-  make_node(std::move(rows), bag.hash, {});
+  make_node(root_rows(), bag.hash, {});
   while (!pending_.empty()) {
     Pending next = std::move(pending_.back());
     pending_.pop_back();
@@ -48,69 +46,117 @@ const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::
   return graph_;
 }
 
+LazySearch::Rows LazySearch::root_rows() {
+  Rows rows;
+  if (bag_->rows.size() >= share_from_ && (rows.shared = shared_->find(bag_->hash))) return rows;
+  rows.own = fresh_rows();
+  rows.own.assign(bag_->rows.begin(), bag_->rows.end());
+  share_if_large(rows, bag_->hash);
+  return rows;
+}
+
 // Chooses the node's options and, if it has some, leaves it to be expanded.
 std::uint32_t LazySearch::make_node(Rows&& rows, std::uint64_t hash, const Bans& bans) {
-  choose(rows, hash, bans);
+  const Evaluation& evaluation = evaluations_[evaluated(rows, hash)];
+  take_options(evaluation, bans, rows.span());
   const auto id = static_cast<std::uint32_t>(graph_.nodes.size());
   LazyGraph::Node node;
-  const auto classes = rows.shared ? rows.shared->classes() : node_.classes();
-  const auto counts = rows.shared ? rows.shared->counts() : node_.counts();
-  node.first_count = static_cast<std::uint32_t>(graph_.counts.size());
-  node.n_counts = static_cast<std::uint32_t>(classes.size());
-  for (std::size_t k = 0; k < classes.size(); ++k) graph_.counts.emplace_back(classes[k], counts[k]);
-  node.total = rows.shared ? rows.shared->total() : node_.total();
+  node.first_count = evaluation.first_count;
+  node.n_counts = evaluation.n_counts;
+  node.total = evaluation.total;
   node.first_edge = static_cast<std::uint32_t>(graph_.edges.size());
   node.n_edges = static_cast<std::uint32_t>(chosen_.size());
+  graph_.nodes.push_back(node);
+  if (!is_strict()) known_.insert(key_of(hash, bans), id);
   for (const LazyOption& option : chosen_) {
     graph_.edges.push_back({option, 0});
-    if (options_.cousin_rule == CousinRule::strict) known_.insert(option.hash, id);
+    if (is_strict()) known_.insert(option.hash, id);
   }
-  graph_.nodes.push_back(node);
-  if (options_.cousin_rule != CousinRule::strict) known_.insert(key_of(hash, bans), id);
   if (chosen_.empty()) recycle(std::move(rows));
   else pending_.push_back({id, std::move(rows)});
   return id;
 }
 
-void LazySearch::choose(Rows& rows, std::uint64_t, const Bans& bans) {
-  chosen_.clear();
+std::uint32_t LazySearch::evaluated(const Rows& rows, std::uint64_t hash) {
+  if (const std::uint32_t before = evaluated_.find(hash); before != KeyTable::kNone) return before;
+  Evaluation evaluation;
+  evaluation.first_test = static_cast<std::uint32_t>(ranking_.size());
+  rank_tests(rows);
+  evaluation.n_tests = static_cast<std::uint32_t>(ranking_.size()) - evaluation.first_test;
+  const auto classes = rows.shared ? rows.shared->classes() : node_.classes();
+  const auto counts = rows.shared ? rows.shared->counts() : node_.counts();
+  evaluation.first_count = static_cast<std::uint32_t>(graph_.counts.size());
+  evaluation.n_counts = static_cast<std::uint32_t>(classes.size());
+  for (std::size_t k = 0; k < classes.size(); ++k) graph_.counts.emplace_back(classes[k], counts[k]);
+  evaluation.total = rows.shared ? rows.shared->total() : node_.total();
+  const auto id = static_cast<std::uint32_t>(evaluations_.size());
+  evaluations_.push_back(evaluation);
+  evaluated_.insert(hash, id);
+  return id;
+}
+
+// Appends the best tests to the ranking, whatever the cousin rule forbids; the strict rule goes by rows and forbids now.
+void LazySearch::rank_tests(const Rows& rows) {
+  if (!rows.shared) node_.open(rows.own, *bag_);
   const auto n_attributes = static_cast<std::uint32_t>(data_.dataset.columns.size());
-  const auto offer = [&](const Candidate& candidate, std::atomic<std::int64_t>* stored = nullptr) {
-    if (admits(candidate, bans)) chooser_.offer(candidate, stored);
-  };
-  if (!rows.shared) {
-    node_.open(rows.own, *bag_);
-    interrupt_->check(std::uint64_t{rows.own.size() + 16} * (n_attributes + 1));
-    if (!node_.can_branch()) return;
-    chooser_.start(node_.gain().of_two());
-    for (std::uint32_t j = 0; j < n_attributes; ++j) node_.tests_at(j, query_->places[j], offer);
-  } else {
-    interrupt_->check(16 * std::uint64_t{n_attributes});
-    chooser_.start(rows.shared->gain().of_two());
-    for (std::uint32_t j = 0; j < n_attributes; ++j) rows.shared->tests_at(j, query_->places[j], offer);
-  }
+  interrupt_->check(rows.shared ? 16 * std::uint64_t{n_attributes} : (rows.own.size() + 16) * std::uint64_t{n_attributes + 1});
+  if (rows.shared ? !rows.shared->can_branch() : !node_.can_branch()) return;
   const ExactGain& gain = rows.shared ? rows.shared->gain() : node_.gain();
   const auto classes = rows.shared ? rows.shared->classes() : node_.classes();
-  chooser_.finish(gain, *query_, data_.dataset,
-                  [&](const LazyTest& test) { return exact_units(rows, classes, gain, test); }, chosen_);
+  const auto look_at = [&](LazyOption& option) { look(rows.span(), classes, gain, option); };
+  const auto offer = [&](const Candidate& candidate, FoundOut* found_out = nullptr) {
+    if (!chooser_.is_in_reach(candidate.rank)) return;
+    if (is_strict() && is_taken(rows.span(), candidate.test)) return;
+    chooser_.offer(candidate, found_out);
+  };
+  chooser_.start(gain.of_two());
+  for (std::uint32_t j = 0; j < n_attributes; ++j) {
+    if (rows.shared) rows.shared->tests_at(j, query_->places[j], offer);
+    else node_.tests_at(j, query_->places[j], offer);
+  }
+  chooser_.finish(gain, *query_, data_.dataset, look_at, ranking_);
 }
 
-bool LazySearch::admits(const Candidate& candidate, const Bans& bans) const {
-  if (options_.cousin_rule == CousinRule::strict) return known_.find(candidate.hash) == KeyTable::kNone;
-  return std::find(bans.begin(), bans.end(), candidate.test) == bans.end();
+// The first max_tests that are not forbidden, have rows of their own, and gain enough beside the best.
+void LazySearch::take_options(const Evaluation& evaluation, const Bans& bans, std::span<const RowId> rows) {
+  chosen_.clear();
+  double enough = -1;
+  for (LazyOption& option : std::span(ranking_).subspan(evaluation.first_test, evaluation.n_tests)) {
+    if (chosen_.size() == static_cast<std::size_t>(options_.max_tests)) return;
+    if (std::find(bans.begin(), bans.end(), option.test) != bans.end()) continue;
+    if (enough < 0) enough = options_.min_gain * static_cast<double>(option.units);
+    if (static_cast<double>(option.units) < enough) return;
+    if (option.hash == 0) option.hash = hash_of(rows, option.test);
+    const auto same = [&](const LazyOption& other) { return other.hash == option.hash; };
+    if (std::none_of(chosen_.begin(), chosen_.end(), same)) chosen_.push_back(option);
+  }
 }
 
-std::int64_t LazySearch::exact_units(const Rows& rows, std::span<const ClassId> classes, const ExactGain& gain,
-                                     const LazyTest& test) {
-  const Column& column = data_.dataset.columns[test.attribute];
+// Counts the rows that satisfy a test, for its exact gain.
+void LazySearch::look(std::span<const RowId> rows, std::span<const ClassId> classes, const ExactGain& gain,
+                      LazyOption& option) {
+  const Column& column = data_.dataset.columns[option.test.attribute];
   const ClassId* labels = data_.dataset.labels.data();
+  option.hash = 0;
   column.codes.visit([&](const auto* codes) {
-    for (const RowId row : rows.span())
-      if (test.holds(codes[row], column.n_codes)) count_of_class_[labels[row]] += bag_->weight[row];
+    for (const RowId row : rows) {
+      if (!option.test.holds(codes[row], column.n_codes)) continue;
+      count_of_class_[labels[row]] += bag_->weight[row];
+      option.hash += data_.keys[row];
+    }
   });
   child_counts_.clear();
   for (const ClassId k : classes) child_counts_.push_back(std::exchange(count_of_class_[k], 0));
-  return gain.units(child_counts_);
+  option.units = gain.units(child_counts_);
+}
+
+std::uint64_t LazySearch::hash_of(std::span<const RowId> rows, const LazyTest& test) const {
+  const Column& column = data_.dataset.columns[test.attribute];
+  std::uint64_t hash = 0;
+  column.codes.visit([&](const auto* codes) {
+    for (const RowId row : rows) hash += test.holds(codes[row], column.n_codes) ? data_.keys[row] : 0;
+  });
+  return hash;
 }
 
 // The children choose their options one after another, since the cousin rule looks at what those before have chosen;
@@ -122,7 +168,7 @@ void LazySearch::expand(Pending pending) {
     const LazyOption option = graph_.edges[first + i].option;
     const Bans bans = bans_of(std::span(graph_.edges).subspan(first, n), i);
     std::uint32_t child = KeyTable::kNone;
-    if (options_.cousin_rule != CousinRule::strict) child = known_.find(key_of(option.hash, bans));
+    if (!is_strict()) child = known_.find(key_of(option.hash, bans));
     if (child == KeyTable::kNone) child = make_node(child_rows(pending.rows, option), option.hash, bans);
     graph_.edges[first + i].child = child;
   }
@@ -162,7 +208,7 @@ LazySearch::Rows LazySearch::child_rows(const Rows& parent, const LazyOption& op
 void LazySearch::share_if_large(Rows& rows, std::uint64_t hash) {
   if (rows.own.size() < share_from_) return;
   const std::size_t n_attributes = data_.dataset.columns.size();
-  const auto n_kept = options_.cousin_rule == CousinRule::strict ? std::numeric_limits<std::size_t>::max()
+  const auto n_kept = is_strict() ? std::numeric_limits<std::size_t>::max()
                                                                  : 2 * static_cast<std::size_t>(options_.max_tests) - 1;
   interrupt_->check(rows.own.size() * (n_attributes + 1) * 2);
   rows.shared = std::make_shared<const SharedNode>(node_, std::vector<RowId>(rows.own), *bag_, n_attributes, n_kept);

@@ -54,8 +54,7 @@ SharedNode::SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag&
   }
   start_.push_back(static_cast<std::uint32_t>(candidates_.size()));
   candidates_.shrink_to_fit();
-  units_ = std::vector<std::atomic<std::int64_t>>(candidates_.size());
-  for (auto& units : units_) units = -1;
+  found_out_ = std::vector<FoundOut>(candidates_.size());
 }
 
 void SharedNode::keep_best(std::span<const Candidate> found, std::size_t n_kept) {
@@ -75,7 +74,7 @@ void SharedNode::keep_best(std::span<const Candidate> found, std::size_t n_kept)
 
 std::size_t SharedNode::n_bytes() const {
   return sizeof(SharedNode) + rows_.capacity() * sizeof(RowId) + counts_.size() * (sizeof(Units) + sizeof(ClassId)) +
-         candidates_.size() * (sizeof(Candidate) + sizeof(std::int64_t)) + start_.size() * sizeof(std::uint32_t);
+         candidates_.size() * (sizeof(Candidate) + sizeof(FoundOut)) + start_.size() * sizeof(std::uint32_t);
 }
 
 }  // namespace petiole

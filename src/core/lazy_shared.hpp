@@ -13,6 +13,12 @@
 
 namespace petiole {
 
+// What is found out about a candidate when first asked for; whoever comes second finds the same numbers.
+struct FoundOut {
+  std::atomic<std::int64_t> units{-1};  // -1: not yet
+  std::atomic<std::uint64_t> hash{0};   // 0: not yet
+};
+
 class SharedNode {
  public:
   // Takes the rows and evaluates all tests. Of each attribute and sign keep the n_kept best for any query.
@@ -23,19 +29,20 @@ class SharedNode {
   std::span<const Units> counts() const { return counts_; }
   Units total() const { return total_; }
   const ExactGain& gain() const { return gain_; }
+  bool can_branch() const { return !start_.empty(); }
   std::size_t n_bytes() const;
 
   // Calls emit(candidate) for the tests on an attribute that are true at a place, as LazyNode does.
   template <class Emit>
   void tests_at(std::uint32_t attribute, const Place& place, Emit&& emit) const {
-    if (!place.known || start_.empty()) return;
+    if (!place.known) return;
     for (std::size_t i = start_[attribute]; i < start_[attribute + 1]; ++i) {
       const Candidate& candidate = candidates_[i];
       const LazyTest& test = candidate.test;
       const bool holds = test.sign == Sign::greater ? test.code < place.lower
                          : test.sign == Sign::less  ? test.code >= place.upper
                                                     : test.code != place.lower;
-      if (holds) emit(candidate, &units_[i]);
+      if (holds) emit(candidate, &found_out_[i]);
     }
   }
 
@@ -49,8 +56,7 @@ class SharedNode {
   ExactGain gain_;
   std::vector<Candidate> candidates_;
   std::vector<std::uint32_t> start_;  // of each attribute's candidates; empty if no test can be made
-  // Exact gains, computed when first asked for: whoever comes second finds the same number.
-  mutable std::vector<std::atomic<std::int64_t>> units_;
+  mutable std::vector<FoundOut> found_out_;
 };
 
 // The shared nodes of one sample, by the hash of their rows. When a part is full it is emptied.

@@ -30,7 +30,7 @@ CHOICES: dict[str, tuple[float, ...]] = {
     "min_samples_leaf": (2, 5, 10, 20),
     "path_prior": (0, 0.5, 1, 2, 5, 10),
 }
-ROWS_TO_CHOOSE_BY = 1000
+ROWS_TO_CHOOSE_BY = 500
 
 
 class LazyOptionTreesClassifier(TreeBasedClassifier):
@@ -81,7 +81,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     ----------
     classes_ : array of the class labels
     min_samples_leaf_, gain_prior_, path_prior_ : float
-        The values in use. "auto" takes the one of a few with the least out-of-bag log-loss (on 1,000 rows at most).
+        The values in use. "auto" takes the one of a few with the least out-of-bag log-loss (on 500 rows at most).
     training_ : TrainingSet
         The rows that answer.
     n_features_in_, feature_names_in_ : as in scikit-learn
