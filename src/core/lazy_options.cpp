@@ -77,7 +77,9 @@ struct Plan {
   void ask(LazySearch& search, const LazyBag& bag, SharedNodes& shared, std::size_t query, std::span<double> sum,
            Interrupt& interrupt) const {
     search.grow(bag, shared, share_from, queries[query], interrupt);
-    search.add_answer(sum);
+    // A tree's answer is added as a whole: the sum must not depend on how the work was divided.
+    const std::span<const double> answer = search.answer();
+    for (std::size_t k = 0; k < n_classes; ++k) sum[k] += answer[k];
   }
 
   std::vector<double> means() && {
@@ -203,8 +205,7 @@ LazyGraph LazyOptionTrees::explain(const Matrix& query, const LazyTreeOptions& o
   LazySearch search(data_, options);
   SharedNodes shared;
   const LazyGraph& graph = search.grow(draw(bag), shared, kNever, place(query, 0), interrupt);
-  std::vector<double> answer(static_cast<std::size_t>(n_classes()), 0.0);
-  search.add_answer(answer);
+  search.answer();
   return graph;
 }
 

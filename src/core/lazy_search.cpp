@@ -253,8 +253,9 @@ void LazySearch::share_answers() {
   }
 }
 
-void LazySearch::add_answer(std::span<double> answer) {
+std::span<const double> LazySearch::answer() {
   share_answers();
+  answer_.assign(static_cast<std::size_t>(data_.dataset.n_classes), 0.0);
   const double prior = options_.path_prior / data_.unit;
   for (const std::uint32_t id : by_size_) {
     const LazyGraph::Node& node = graph_.nodes[id];
@@ -262,13 +263,14 @@ void LazySearch::add_answer(std::span<double> answer) {
     if (weight == 0) continue;
     for (std::uint32_t c = 0; c < node.n_counts; ++c) {
       const auto& [k, count] = graph_.counts[node.first_count + c];
-      answer[k] += weight * static_cast<double>(count);
+      answer_[k] += weight * static_cast<double>(count);
     }
   }
   const LazyGraph::Node& root = graph_.nodes[0];
   const double uniform = root.share * root.kept * prior / (static_cast<double>(root.total) + prior);
   if (uniform > 0)
-    for (double& p : answer) p += uniform / static_cast<double>(answer.size());
+    for (double& p : answer_) p += uniform / static_cast<double>(answer_.size());
+  return answer_;
 }
 
 }  // namespace petiole

@@ -45,8 +45,8 @@ class LazySearch {
   const LazyGraph& grow(const LazyBag& bag, SharedNodes& shared, std::size_t share_from, const LazyQuery& query,
                         Interrupt& interrupt);
 
-  // Adds the answer of the last graph, a probability for each class, to `answer`.
-  void add_answer(std::span<double> answer);
+  // The answer of the last graph, a probability for each class; its nodes get their shares.
+  std::span<const double> answer();
 
  private:
   using Bans = std::vector<LazyTest>;
@@ -104,6 +104,7 @@ class LazySearch {
   std::vector<std::vector<RowId>> spare_;
   std::vector<Units> child_counts_, count_of_class_;
   std::vector<std::uint32_t> by_size_;
+  std::vector<double> answer_;
 };
 
 }  // namespace petiole

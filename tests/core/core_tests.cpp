@@ -19,6 +19,8 @@
 #include "route.hpp"
 #include "vote_tables.hpp"
 
+#include "lazy_tests.hpp"
+
 using namespace petiole;
 
 namespace {
@@ -1144,6 +1146,9 @@ int main() {
   test_pool_loss();
   test_odd_shapes();
   test_interrupt();
+  const LazyTestResult lazy = lazy_tests();
+  n_passed += lazy.n_passed;
+  n_failed += lazy.n_failed;
   std::printf("%d passed, %d failed\n", n_passed, n_failed);
   return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
