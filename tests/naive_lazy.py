@@ -1,4 +1,4 @@
-"""Bagged lazy option trees, slow and obvious: exact fractions, recursion without memory, nothing of petiole.
+"""Bagged lazy option trees, slow and obvious: exact fractions, sets of rows, nothing of petiole.
 
 A row is a list of cells: numbers, category codes, or None for a missing value. Weights are fractions; a row of weight 2
 is the row twice.
@@ -42,6 +42,7 @@ class Rules:
     cousin_rule: Any = True
     gain_prior: Fraction = Fraction(0)  # pseudo-rows with the class frequencies of the node, added to each child
     path_prior: Fraction = Fraction(0)  # pseudo-rows with the parent's answer, added to each node
+    max_nodes: float = math.inf  # once a tree has so many nodes, further ones take their best option only
 
 
 @dataclass
@@ -127,37 +128,44 @@ def choose_options(
 
 
 def grow(data: Data, query: list[Any], rules: Rules) -> Node:
-    """The lazy option tree of one query."""
+    """The lazy option tree of one query.
+
+    Breadth first. When a node is expanded, its children choose their options one after another. Children with the same
+    rows and the same forbidden tests are the same node.
+    """
     taken: set[frozenset[int]] = set()  # stays empty but for the strict rule
     root = Node(data.everyone())
-    _choose(root, data, query, rules, set(), taken)
-    _expand(root, data, query, rules, taken)
+    nodes: dict[Any, Node] = {}
+    _choose(root, data, query, rules, set(), taken, len(nodes))
+    nodes[frozenset(root.members), frozenset()] = root
+    queue = [root]
+    for node in queue:
+        for i, (test, _) in enumerate(node.options):
+            kept = [i for i in node.members if test.holds(data.rows[i])]
+            banned = _banned(node, i) if rules.cousin_rule is True else set()
+            key = (frozenset(kept), frozenset(banned))
+            if key not in nodes:
+                nodes[key] = Node(kept)
+                _choose(nodes[key], data, query, rules, banned, taken, len(nodes) - 1)
+                queue.append(nodes[key])
+            node.children.append(nodes[key])
     return root
 
 
 def _choose(
-    node: Node, data: Data, query: list[Any], rules: Rules, banned: set[Test], taken: set[frozenset[int]]
+    node: Node, data: Data, query: list[Any], rules: Rules, banned: set[Test], taken: set[frozenset[int]], n_nodes: int
 ) -> None:
     node.options = choose_options(data, node.members, query, rules, banned, taken)
-    for test, _ in node.options:
-        kept = [i for i in node.members if test.holds(data.rows[i])]
-        node.children.append(Node(kept))
-        if rules.cousin_rule == "strict":
-            taken.add(frozenset(kept))
+    if n_nodes >= rules.max_nodes:
+        node.options = node.options[:1]
+    if rules.cousin_rule == "strict":
+        taken |= {frozenset(i for i in node.members if test.holds(data.rows[i])) for test, _ in node.options}
 
 
-def _expand(node: Node, data: Data, query: list[Any], rules: Rules, taken: set[frozenset[int]]) -> None:
-    """The children choose their options one after another, then each is expanded."""
-    for i, child in enumerate(node.children):
-        banned: set[Test] = set()
-        if rules.cousin_rule is True:
-            mine = node.options[i][0]
-            for h in range(i):
-                if mine in [test for test, _ in node.children[h].options]:
-                    banned.add(node.options[h][0])
-        _choose(child, data, query, rules, banned, taken)
-    for child in node.children:
-        _expand(child, data, query, rules, taken)
+def _banned(node: Node, i: int) -> set[Test]:
+    """The tests that the node's i-th child must not take: those before it whose children have taken its own."""
+    mine = node.options[i][0]
+    return {node.options[h][0] for h in range(i) if mine in [test for test, _ in node.children[h].options]}
 
 
 def answer(node: Node, data: Data, rules: Rules, above: list[Fraction] | None = None) -> list[Fraction]:

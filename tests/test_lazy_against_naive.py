@@ -46,6 +46,7 @@ class Problem:
             cousin_rule=list(RULES)[random.integers(0, 3)],
             gain_prior=Fraction(int(random.choice([0, 0, 1, 20]))),
             path_prior=Fraction(int(random.choice([0, 0, 1, 3])), 2),
+            max_nodes=[np.inf, 3, 8][random.integers(0, 3)],
         )
 
     def _columns(self, random, size):
@@ -79,6 +80,8 @@ class Problem:
         options.max_tests, options.min_gain = self.rules.max_tests, self.rules.min_gain
         options.min_samples_leaf = self.rules.min_samples_leaf
         options.gain_prior, options.path_prior = float(self.rules.gain_prior), float(self.rules.path_prior)
+        if np.isfinite(self.rules.max_nodes):
+            options.max_nodes = self.rules.max_nodes
         options.share_from = share_from
         return options
 

@@ -133,6 +133,7 @@ void bind_lazy(nb::module_& m) {
       .def_rw("cousin_rule", &LazyTreeOptions::cousin_rule)
       .def_rw("gain_prior", &LazyTreeOptions::gain_prior)
       .def_rw("path_prior", &LazyTreeOptions::path_prior)
+      .def_rw("max_nodes", &LazyTreeOptions::max_nodes)
       .def_rw("share_from", &LazyTreeOptions::share_from);
   nb::class_<LazyBagOptions>(m, "LazyBagOptions")
       .def(nb::init<>())

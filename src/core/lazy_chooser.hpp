@@ -15,8 +15,8 @@ struct LazyQuery {
 // nearest value.
 class OptionChooser {
  public:
-  // n_distinct: how many different sets of rows are wanted.
-  explicit OptionChooser(std::size_t n_distinct) : n_distinct_(n_distinct) {}
+  // n_distinct: how many different sets of rows are wanted. tie: weights that differ by less are equal.
+  OptionChooser(std::size_t n_distinct, Units tie) : n_distinct_(n_distinct), tie_(tie) {}
 
   void start(bool of_two) {
     slack_ = of_two ? kRatioSlack : 2 * kGainSlack;
@@ -46,11 +46,12 @@ class OptionChooser {
       settle_units(c, gain, look);
       c.distance = distance(c.option.test, query, dataset);
     }
+    const auto better = [this](const Contender& a, const Contender& b) { return is_better(a, b); };
     std::sort(contenders_.begin(), contenders_.end(), better);
     std::size_t n_found = 0;
     for (std::size_t begin = 0, end; begin < contenders_.size() && n_found < n_distinct_; begin = end) {
       for (end = begin + 1; end < contenders_.size(); ++end)
-        if (!contenders_[end].option.may_have_rows_of(contenders_[begin].option)) break;
+        if (!may_have_same_rows(contenders_[end].option, contenders_[begin].option)) break;
       if (contenders_[begin].option.units < 1) return;
       n_found += append_alike(begin, end, n_distinct_ - n_found, look, ranking);
     }
@@ -70,10 +71,17 @@ class OptionChooser {
   };
   static constexpr std::size_t kMany = 512;
 
-  static bool better(const Contender& a, const Contender& b) {
+  // Tests with the same rows agree in this; those that do not need no look at their rows.
+  bool may_have_same_rows(const LazyOption& a, const LazyOption& b) const {
+    return a.units == b.units && rounded(a.count) == rounded(b.count);
+  }
+
+  Units rounded(Units count) const { return (count + tie_ / 2) / tie_; }
+
+  bool is_better(const Contender& a, const Contender& b) const {
     const LazyOption &x = a.option, &y = b.option;
     if (x.units != y.units) return x.units > y.units;
-    if (x.count != y.count) return x.count > y.count;
+    if (rounded(x.count) != rounded(y.count)) return x.count > y.count;
     if (x.test.attribute != y.test.attribute) return x.test.attribute < y.test.attribute;
     if (a.distance != b.distance) return a.distance < b.distance;
     return x.test.sign < y.test.sign;
@@ -135,6 +143,7 @@ class OptionChooser {
   }
 
   std::size_t n_distinct_;
+  Units tie_;
   double slack_ = 0, same_ = 0, least_ = 0;
   std::vector<Best> best_;
   std::vector<Contender> contenders_;

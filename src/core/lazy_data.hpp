@@ -19,6 +19,7 @@ struct LazyTreeOptions {
   CousinRule cousin_rule = CousinRule::siblings;
   double gain_prior = 0;  // pseudo-rows like the node's, added to each child before its gain is taken
   double path_prior = 0;  // pseudo-rows like the parent's answer, added to each node before it answers
+  std::size_t max_nodes = std::numeric_limits<std::size_t>::max();  // further nodes take their best option only
   std::uint32_t share_from = 512;  // a node of so many rows is worth evaluating for all queries at once
 };
 
@@ -42,6 +43,7 @@ struct LazyData {
   Dataset dataset;
   std::vector<Units> weights;  // empty: every row weighs one unit
   double unit = 1;
+  Units tie = 1;  // weights that differ by less, rounded, are equal: thirds have no exact multiple of any unit
   std::vector<double> log2_table;  // of whole numbers; 0 for 0
   std::vector<std::uint64_t> keys;  // a random number for each row; the sum over a set of rows is its hash
 
@@ -70,6 +72,7 @@ struct LazyData {
     const double most = largest * static_cast<double>(dataset.n_rows());
     if (!whole || most >= 0x1p52) unit = std::exp2(std::ceil(std::log2(most)) - 52);
     for (const double w : dataset.weights) weights.push_back(std::max<Units>(1, std::llround(w / unit)));
+    tie = std::max<Units>(1, std::llround(kWeightSlack / unit));
   }
 };
 
@@ -111,9 +114,6 @@ struct LazyOption {
   std::int64_t units = 0;
   Units count = 0;
   std::uint64_t hash = 0;
-
-  // Tests with the same rows agree in this; those that do not need no look at their rows.
-  bool may_have_rows_of(const LazyOption& other) const { return units == other.units && count == other.count; }
 };
 
 }  // namespace petiole

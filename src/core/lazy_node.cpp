@@ -7,7 +7,7 @@ namespace petiole {
 LazyNode::LazyNode(const LazyData& data, const LazyTreeOptions& options)
     : data_(data),
       gain_prior_(options.gain_prior / data.unit),
-      least_(static_cast<Units>(std::ceil(options.min_samples_leaf / data.unit - kWeightSlack))),
+      least_(std::max<Units>(1, std::llround(std::ceil((options.min_samples_leaf - kWeightSlack) / data.unit)))),
       index_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0),
       count_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0) {}
 

@@ -21,7 +21,8 @@ LazySearch::LazySearch(const LazyData& data, const LazyTreeOptions& options)
       node_(data, options),
       // The cousin rule forbids a node at most one test for each option before its own.
       chooser_(static_cast<std::size_t>(options.cousin_rule == CousinRule::siblings ? 2 * options.max_tests - 1
-                                                                                    : options.max_tests)),
+                                                                                    : options.max_tests),
+               data.tie),
       count_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0) {}
 
 const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::size_t share_from,
@@ -38,11 +39,8 @@ const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::
   ranking_.clear();
   pending_.clear();
   make_node(root_rows(), bag.hash, {});
-  while (!pending_.empty()) {
-    Pending next = std::move(pending_.back());
-    pending_.pop_back();
-    expand(std::move(next));
-  }
+  // The oldest first: where max_nodes cuts options short, it cuts them near the leaves.
+  for (std::size_t next = 0; next < pending_.size(); ++next) expand(Pending(std::move(pending_[next])));
   return graph_;
 }
 
@@ -120,9 +118,10 @@ void LazySearch::rank_tests(const Rows& rows) {
 // The first max_tests that are not forbidden, have rows of their own, and gain enough beside the best.
 void LazySearch::take_options(const Evaluation& evaluation, const Bans& bans, std::span<const RowId> rows) {
   chosen_.clear();
+  const std::size_t most = graph_.nodes.size() < options_.max_nodes ? static_cast<std::size_t>(options_.max_tests) : 1;
   double enough = -1;
   for (LazyOption& option : std::span(ranking_).subspan(evaluation.first_test, evaluation.n_tests)) {
-    if (chosen_.size() == static_cast<std::size_t>(options_.max_tests)) return;
+    if (chosen_.size() == most) return;
     if (std::find(bans.begin(), bans.end(), option.test) != bans.end()) continue;
     if (enough < 0) enough = options_.min_gain * static_cast<double>(option.units);
     if (static_cast<double>(option.units) < enough) return;
@@ -159,10 +158,8 @@ std::uint64_t LazySearch::hash_of(std::span<const RowId> rows, const LazyTest& t
   return hash;
 }
 
-// The children choose their options one after another, since the cousin rule looks at what those before have chosen;
-// then they are expanded, the first one first.
+// The children choose their options one after another, since the cousin rule looks at what those before have chosen.
 void LazySearch::expand(Pending pending) {
-  const std::size_t mark = pending_.size();
   const std::uint32_t first = graph_.nodes[pending.node].first_edge, n = graph_.nodes[pending.node].n_edges;
   for (std::uint32_t i = 0; i < n; ++i) {
     const LazyOption option = graph_.edges[first + i].option;
@@ -172,7 +169,6 @@ void LazySearch::expand(Pending pending) {
     if (child == KeyTable::kNone) child = make_node(child_rows(pending.rows, option), option.hash, bans);
     graph_.edges[first + i].child = child;
   }
-  std::reverse(pending_.begin() + static_cast<std::ptrdiff_t>(mark), pending_.end());
   recycle(std::move(pending.rows));
 }
 
