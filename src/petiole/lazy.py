@@ -26,7 +26,7 @@ from petiole.parameters import check_choice, check_number, check_whole
 COUSIN_RULES = {True: "siblings", False: "none", "strict": "strict"}
 # What "auto" tries, and on how many rows at most.
 CHOICES: dict[str, tuple[float, ...]] = {
-    "gain_prior": (0, 2, 10, 50, 250),
+    "gain_prior": (0, 10, 100, 1000),
     "min_samples_leaf": (2, 5, 10, 20),
     "path_prior": (0, 0.5, 1, 2, 5, 10),
 }
@@ -42,7 +42,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     where an ordinary tree gives all queries in a leaf the same.
 
     The paper's method takes the tests with the purest children, however small, so its leaves are small and extreme.
-    ``gain_prior`` and ``path_prior`` correct that and are on by default; :meth:`paper` is the method as published.
+    ``gain_prior`` and ``path_prior`` correct that, and ``max_nodes`` keeps the search short; :meth:`paper` is the
+    method as published.
 
     Parameters
     ----------
@@ -60,12 +61,15 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         True is the paper's rule: where the children of options U and V could each take the other test, the second must
         not, since both would come to the same rows. False leaves it out. "strict" lets no two nodes of a tree have the
         same rows, at any depth; which of them is kept depends on the order of search.
-    gain_prior : float or "auto", default=GAIN_PRIOR
+    gain_prior : float or "auto", default=1000
         Each child's class counts are mixed with so many rows like those of its node before its gain is taken; tiny pure
         children then gain little. 0 is the paper.
-    path_prior : float or "auto", default=PATH_PRIOR
+    path_prior : float or "auto", default=0.5
         A node says (class counts + path_prior · what its parent says) / (weight + path_prior), from the root (whose
         parent says 1 / number of classes) to the leaf, which answers. 0 is the paper: the class shares of the leaf.
+    max_nodes : int or None, default=50
+        Once a tree has so many nodes, further nodes take their best option only; nodes are expanded level by level.
+        Paths that meet in the same rows share a node. None is the paper: no limit, and a tree can have thousands.
     categorical_features : "from_dtype", list of names, indices or mask, default="from_dtype"
         Which columns are nominal.
     oob_score : bool, default=False
@@ -133,8 +137,9 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         bootstrap: str | bool = "plain",
         cousin_rule: bool | str = True,
         *,
-        gain_prior: float | str = 50,
-        path_prior: float | str = 2,
+        gain_prior: float | str = 1000,
+        path_prior: float | str = 0.5,
+        max_nodes: int | None = 50,
         categorical_features: Any = "from_dtype",
         oob_score: bool = False,
         random_state: Any = None,
@@ -149,6 +154,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         self.cousin_rule = cousin_rule
         self.gain_prior = gain_prior
         self.path_prior = path_prior
+        self.max_nodes = max_nodes
         self.categorical_features = categorical_features
         self.oob_score = oob_score
         self.random_state = random_state
@@ -157,8 +163,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
 
     @classmethod
     def paper(cls, **overrides: Any) -> LazyOptionTreesClassifier:
-        """B-LOTs as published: the gain of a child whatever its size, class shares of the leaves as they are."""
-        return cls(**{"gain_prior": 0.0, "path_prior": 0.0, **overrides})
+        """B-LOTs as published: a child's gain whatever its size, class shares of the leaves as they are, no limit."""
+        return cls(**{"gain_prior": 0.0, "path_prior": 0.0, "max_nodes": None, **overrides})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Keep the training rows; choose what is "auto".
@@ -234,6 +240,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
                 raise ValueError(f"{name}={value!r}: must be a number at least {least}, or 'auto'")
             if not isinstance(value, str):
                 check_number(name, value, least)
+        check_whole("max_nodes", self.max_nodes, 1, optional=True)
         check_choice("bootstrap", self.bootstrap, BOOTSTRAPS)
         check_choice("cousin_rule", self.cousin_rule, tuple(COUSIN_RULES))
         check_choice("oob_score", self.oob_score, (True, False))
@@ -301,6 +308,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         options = _core.LazyTreeOptions()
         options.max_tests = min(int(self.max_tests), 2**30)
         options.min_gain = float(self.min_gain)
+        if self.max_nodes is not None:
+            options.max_nodes = min(int(self.max_nodes), 2**62)
         options.cousin_rule = getattr(_core.CousinRule, COUSIN_RULES[self.cousin_rule])
         for name, value in values.items():
             setattr(options, name, value)
