@@ -27,7 +27,7 @@ COUSIN_RULES = {True: "siblings", False: "none", "strict": "strict"}
 # What "auto" tries, and on how many rows at most.
 CHOICES: dict[str, tuple[float, ...]] = {
     "gain_prior": (0, 10, 100, 1000),
-    "min_samples_leaf": (2, 5, 10, 20),
+    "min_samples_leaf": (2, 5, 10, 20, 50),
     "path_prior": (0, 0.5, 1, 2, 5, 10),
 }
 ROWS_TO_CHOOSE_BY = 500
