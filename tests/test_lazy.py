@@ -100,6 +100,12 @@ def test_threads_and_company_do_not_matter(iris):
     np.testing.assert_array_equal(model.predict_proba(np.vstack([X[:30], X[:30]])), np.vstack([everyone[:30]] * 2))
 
 
+def test_queries_in_parts(iris, fitted, monkeypatch):
+    everyone = fitted.predict_proba(np.vstack([iris[0]] * 8))
+    monkeypatch.setattr("petiole.lazy.CELLS_AT_ONCE", 1)
+    np.testing.assert_array_equal(fitted.predict_proba(np.vstack([iris[0]] * 8)), everyone)
+
+
 def test_a_query_without_values_gets_the_class_shares(iris):
     X, y = iris
     y = np.where(y == 2, 1, y)
@@ -305,6 +311,8 @@ def test_every_test_is_true_for_the_query():
     model = LazyOptionTreesClassifier(n_estimators=2, random_state=0).fit(frame, y)
     explanation = model.explain(frame.iloc[[5]])
     query = frame.iloc[5]
+    np.testing.assert_array_equal(model.explain(query).probabilities, explanation.probabilities)
+    np.testing.assert_array_equal(model.explain(query.tolist()).probabilities, explanation.probabilities)
     holds = {">": lambda a, b: a > b, "<": lambda a, b: a < b, "≠": lambda a, b: a != b}
     tests = [test for path in explanation.paths for test in path.tests]
     assert {"≠"} < {test.sign for test in tests}

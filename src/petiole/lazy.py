@@ -31,6 +31,7 @@ CHOICES: dict[str, tuple[float, ...]] = {
     "path_prior": (0, 0.5, 1, 2, 5, 10),
 }
 ROWS_TO_CHOOSE_BY = 500
+CELLS_AT_ONCE = 4_000_000
 
 
 class LazyOptionTreesClassifier(TreeBasedClassifier):
@@ -205,7 +206,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
 
         Parameters
         ----------
-        x : one row, in the form of the training data: a list, an array, or a data frame of one row
+        x : one row, in the form of the training data: a list, an array, a pandas series or a data frame of one row
         trees : list of int, default: all
             Numbers of the bootstrap samples to look at, from 0.
 
@@ -328,15 +329,24 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     def _ask(
         self, trees: Any, matrix: npt.NDArray[Any], values: dict[str, float], rows: npt.NDArray[np.uint32] | None
     ) -> Floats:
-        report = self._reporter() if self.verbose else None
-        return np.asarray(trees.predict(matrix, self._options(values), rows, self._n_threads(), report))
+        options, n_threads = self._options(values), self._n_threads()
+        answers = []
+        # In parts, since a query in the core takes more memory than a row of the matrix.
+        size = max(1000, CELLS_AT_ONCE // matrix.shape[1])
+        for first in range(0, len(matrix), size):
+            part = slice(first, first + size)
+            report = self._reporter(first, len(matrix)) if self.verbose else None
+            training_rows = None if rows is None else rows[part]
+            answers.append(np.asarray(trees.predict(matrix[part], options, training_rows, n_threads, report)))
+        return np.concatenate(answers)
 
-    def _reporter(self) -> Callable[[int, int], None]:
+    def _reporter(self, first: int, n_queries: int) -> Callable[[int, int], None]:
         started = time.perf_counter()
 
         def report(done: int, total: int) -> None:
+            part = f" for queries from {first:,} of {n_queries:,}" if first else ""
             seconds = time.perf_counter() - started
-            print(f"[{type(self).__name__}] {done:,} of {total:,} trees in {seconds:.0f} s", flush=True)
+            print(f"[{type(self).__name__}] {done:,} of {total:,} trees in {seconds:.0f} s{part}", flush=True)
 
         return report
 
@@ -350,4 +360,6 @@ def _as_one_row(x: Any) -> Any:
         return x.reshape(1, -1) if x.ndim == 1 else x
     if isinstance(x, (list, tuple)):
         return x if x and isinstance(x[0], (list, tuple, np.ndarray)) else [x]
+    if hasattr(x, "to_frame") and getattr(x, "ndim", 2) == 1:  # a row of a pandas frame
+        return x.to_frame().T
     return x
