@@ -10,6 +10,7 @@ from petiole import (
     BinnedNaiveBayesClassifier,
     ConstantClassifier,
     CostSensitiveClassifier,
+    LazyOptionTreesClassifier,
     MOBESPClassifier,
     OOBCalibratedClassifier,
     PETClassifier,
@@ -50,6 +51,9 @@ CLASSIFIERS = [
     OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0)),
     OOBCalibratedClassifier(RandomForestClassifier(n_estimators=9, random_state=0), method="venn_abers"),
     OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method=BinningCalibrator(n_bins=20)),
+    LazyOptionTreesClassifier(n_estimators=5, random_state=0),
+    LazyOptionTreesClassifier.paper(n_estimators=1, bootstrap=False),
+    LazyOptionTreesClassifier(n_estimators=5, min_samples_leaf="auto", oob_score=True, random_state=0),
 ]
 
 
@@ -63,7 +67,9 @@ def expected_failures(estimator):
         return failures | {"check_sample_weight_equivalence_on_sparse_data": DRAWS}
     prunes_with_drawn_rows = getattr(estimator, "pruning", None) == "pruning_set"
     learns_from_folds = isinstance(getattr(estimator, "smoothing", None), HGS)
-    if isinstance(estimator, ForestClassifier) or prunes_with_drawn_rows or learns_from_folds:
+    is_bagged = isinstance(estimator, ForestClassifier)
+    is_bagged |= isinstance(estimator, LazyOptionTreesClassifier) and estimator.bootstrap is not False
+    if is_bagged or prunes_with_drawn_rows or learns_from_folds:
         return failures
     return {}
 

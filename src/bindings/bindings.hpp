@@ -17,6 +17,7 @@ void bind_prune(nb::module_& m);
 void bind_route(nb::module_& m);
 void bind_forest(nb::module_& m);
 void bind_estimate(nb::module_& m);
+void bind_lazy(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
 nb::dict to_arrays(Tree&& tree);

@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
   petiole::bindings::bind_route(m);
   petiole::bindings::bind_forest(m);
   petiole::bindings::bind_estimate(m);
+  petiole::bindings::bind_lazy(m);
 }

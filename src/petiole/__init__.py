@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from petiole import decisions, smoothing
 from petiole.bagging import BaggedPETClassifier
 from petiole.decisions import CostSensitiveClassifier
+from petiole.lazy import LazyOptionTreesClassifier
 from petiole.mob_esp import MOBESPClassifier
 from petiole.pet import PETClassifier
 from petiole.probability_forest import ProbabilityForestClassifier
@@ -29,6 +30,7 @@ __all__ = [
     "BinningCalibrator",
     "ConstantClassifier",
     "CostSensitiveClassifier",
+    "LazyOptionTreesClassifier",
     "MOBESPClassifier",
     "OOBCalibratedClassifier",
     "PETClassifier",

@@ -73,7 +73,7 @@ class ForestClassifier(TreeBasedClassifier):
         growth = self._grow(training, seed, earlier)
         fitted, out_of_bag = self._estimate(growth)
         if self.oob_score:
-            fitted |= _score_out_of_bag(out_of_bag(), training)
+            fitted |= score_out_of_bag(out_of_bag(), training)
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         self._remember_columns(X)
         self.encoder_ = encoder
@@ -86,7 +86,7 @@ class ForestClassifier(TreeBasedClassifier):
         if fingerprint is not None:
             self.fingerprint_ = fingerprint
         if self.oob_score and training.kept is not None:
-            self._place_out_of_bag(X, training.kept)
+            place_out_of_bag(self, X, training.kept)
         if self.verbose:
             print(f"[{type(self).__name__}] {len(self.trees_)} trees in {time.perf_counter() - started:.2f} s")
         return self
@@ -212,16 +212,6 @@ class ForestClassifier(TreeBasedClassifier):
         return tree.with_counts(inbag=traversal.class_counts(tree, rows.matrix, rows.labels, rows.weights))
 
     # Out of bag.
-
-    def _place_out_of_bag(self, X: Any, kept: npt.NDArray[np.intp]) -> None:
-        """Give the out-of-bag arrays a row for every row of the user's, predicting those of weight zero.
-
-        No tree has seen these, so what all trees say of them is out of bag.
-        """
-        proba = self.predict_proba(X)
-        decided = self.classes_[proba.argmax(axis=1)]
-        proba[kept], decided[kept] = self.oob_predict_proba_, self.oob_decision_
-        self.oob_predict_proba_, self.oob_decision_ = proba, decided
 
     def oob_permutation_importance(
         self,
@@ -445,7 +435,18 @@ def _fingerprint(training: TrainingSet) -> str:
     return digest.hexdigest()
 
 
-def _score_out_of_bag(proba: Floats, training: TrainingSet) -> dict[str, Any]:
+def place_out_of_bag(model: Any, X: Any, kept: npt.NDArray[np.intp]) -> None:
+    """Give a model's out-of-bag arrays a row for every row of the user's, predicting those of weight zero.
+
+    No tree has seen these, so what all trees say of them is out of bag.
+    """
+    proba = model.predict_proba(X)
+    decided = model.classes_[proba.argmax(axis=1)]
+    proba[kept], decided[kept] = model.oob_predict_proba_, model.oob_decision_
+    model.oob_predict_proba_, model.oob_decision_ = proba, decided
+
+
+def score_out_of_bag(proba: Floats, training: TrainingSet) -> dict[str, Any]:
     """The out-of-bag attributes."""
     known = ~np.isnan(proba[:, 0])
     if not known.all():

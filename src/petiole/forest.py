@@ -74,9 +74,14 @@ class Forest(Sequence[Tree]):
         return _core.ForestRouter(self.core, 1)
 
 
+def bootstrap_kind(bootstrap: str | bool) -> Any:
+    """The core's name for a kind of bootstrap."""
+    return getattr(_core.Bootstrap, _BOOTSTRAPS[bootstrap])
+
+
 def sample_copies(training: TrainingSet, bootstrap: str | bool, seed: int, index: int) -> npt.NDArray[np.uint32]:
     """How often each row is in the sample of a tree; empty for all rows once."""
-    kind = getattr(_core.Bootstrap, _BOOTSTRAPS[bootstrap])
+    kind = bootstrap_kind(bootstrap)
     return np.asarray(_core.draw_sample(kind, training.labels, len(training.classes), seed, index))
 
 
@@ -136,7 +141,7 @@ def count_forest(
 
 def _forest_options(model: Any, first_tree: int, keep_members: bool) -> Any:
     options = _core.ForestOptions()
-    options.bootstrap = getattr(_core.Bootstrap, _BOOTSTRAPS[model.bootstrap])
+    options.bootstrap = bootstrap_kind(model.bootstrap)
     options.distinct = model.count == "distinct"
     options.keep_members = keep_members
     options.first_tree = first_tree

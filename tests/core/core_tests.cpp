@@ -20,6 +20,8 @@
 #include "route.hpp"
 #include "vote_tables.hpp"
 
+#include "lazy_tests.hpp"
+
 using namespace petiole;
 
 namespace {
@@ -1182,6 +1184,9 @@ int main() {
   test_odd_shapes();
   test_interrupt();
   test_code_blocks();
+  const LazyTestResult lazy = lazy_tests();
+  n_passed += lazy.n_passed;
+  n_failed += lazy.n_failed;
   std::printf("%d passed, %d failed\n", n_passed, n_failed);
   return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
