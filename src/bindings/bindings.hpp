@@ -16,6 +16,7 @@ void bind_grow(nb::module_& m);
 void bind_prune(nb::module_& m);
 void bind_route(nb::module_& m);
 void bind_forest(nb::module_& m);
+void bind_soft(nb::module_& m);
 void bind_estimate(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
