@@ -80,13 +80,14 @@ void SoftTree::find_repeated_tests() {
 
 void SoftTree::set_bounds() {
   for (Node& here : nodes_) {  // parents come before their children
+    here.inner_threshold = here.threshold;
     if (here.n_children == 0 || here.n_categories > 0 || here.last < 0) continue;
     const Node& above = parent(here.last);
     here.low = above.low;
     here.high = above.high;
-    if (here.last == above.first_child) here.high = above.threshold;
-    else if (here.last == above.first_child + 1) here.low = above.threshold;
-    here.threshold = std::clamp(here.threshold, here.low, here.high);
+    if (here.last == above.first_child) here.high = above.inner_threshold;
+    else if (here.last == above.first_child + 1) here.low = above.inner_threshold;
+    here.inner_threshold = std::clamp(here.threshold, here.low, here.high);
   }
 }
 

@@ -35,8 +35,9 @@ class SoftTree {
     LeafId leaf;                // -1: inner node
     // The last node on the path here that was reached by a test on the attribute of this one; -1: there is none.
     std::int32_t last = -1;
-    // What these tests leave of a number: low < x <= high. The threshold lies between the two.
+    // What these tests leave of a number: low < x <= high; and the threshold moved to where it lies between the two.
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+    double inner_threshold = 0;
   };
 
   const Node& node(std::int32_t index) const { return nodes_[static_cast<std::size_t>(index)]; }

@@ -200,7 +200,7 @@ class SoftWalker {
     near_.make_room(n + 1);
     const auto feature = static_cast<std::size_t>(node.feature);
     const double* x = block_->column(feature);
-    const double threshold = node.threshold, inverse = 1 / perturbation_->scale[feature];
+    const double threshold = kLow || kHigh ? node.inner_threshold : node.threshold, inverse = 1 / perturbation_->scale[feature];
     std::int32_t* const rows = row_.data();
     double *const masses = mass_.data(), *const distance = near_.distance.data();
     std::int32_t* const near_row = near_.row.data();
@@ -307,7 +307,7 @@ class SoftWalker {
   void divide_number(const SoftTree::Node& node, double x, std::size_t i, std::size_t n) {
     const double inverse = 1 / perturbation_->scale[static_cast<std::size_t>(node.feature)];
     const bool all = !remembers(node);
-    const Below low = all ? Below{0, 0} : below(node.low, x, inverse), here = below(node.threshold, x, inverse);
+    const Below low = all ? Below{0, 0} : below(node.low, x, inverse), here = below(all ? node.threshold : node.inner_threshold, x, inverse);
     const Below high = all ? Below{1, 0} : below(node.high, x, inverse);
     const double whole = std::max(high.chance - low.chance, kTiny);
     parts_[i] = std::clamp((here.chance - low.chance) / whole, 0.0, 1.0);
