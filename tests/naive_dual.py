@@ -43,7 +43,7 @@ def category_distribution(perturbed: Perturbed, j: int, code: int) -> dict[int, 
 
 
 def category_shares(tree: Tree, node: int, code: int) -> Array:
-    """How a category is divided over the branches of a nominal split: all to one, or spread if the node has not met it."""
+    """How a category is divided over the branches: all to one, or spread if the node has not met it."""
     shares = naive.branch_shares(tree, node)
     branch = naive.branch_of_value(tree, node, float(code))
     return shares if branch == -1 else np.eye(len(shares))[branch]
@@ -175,9 +175,7 @@ def oob_vote_rows(
             continue
         masses = {t: leaf_masses(forest.trees[t], forest.X[i], perturbed) for t in unseen}
         winner, votes = naive.ensemble_vote(forest, masses, count)
-        tables = {
-            t: naive.vote_tables(forest, t, filed, oob_weight=oob_weight, count=count, without=i) for t in unseen
-        }
+        tables = {t: naive.vote_tables(forest, t, filed, oob_weight=oob_weight, count=count, without=i) for t in unseen}
         asked = {winner: 1.0} if rows == "winner" else {j: votes[j] for j in np.flatnonzero(votes)}
         total, total_votes = np.zeros(forest.n_classes), 0.0
         for j, weight in asked.items():

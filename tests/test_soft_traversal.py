@@ -48,9 +48,7 @@ def test_golden_leaf_masses():
     np.testing.assert_allclose(found[0, [1, 3, 4]], [0.841345, 0.066753, 0.091903], atol=5e-7)
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"), [("laplace", [0.693648, 0.306352]), ("raw", [0.730153, 0.269847])]
-)
+@pytest.mark.parametrize(("counts", "expected"), [("laplace", [0.693648, 0.306352]), ("raw", [0.730153, 0.269847])])
 @pytest.mark.parametrize("mode", ["exact", "product"])
 def test_golden_probabilities(counts, expected, mode):
     table = GOLDEN.inbag_class_counts + (counts == "laplace")
@@ -101,8 +99,8 @@ def test_leaf_masses(case, mode):
     made = random_perturbation(random, attributes, mode)
     found = soft_leaf_weights(model.tree_, queries, made).toarray()
     expected = np.zeros_like(found)
-    for row, masses in zip(expected, (naive_dual.leaf_masses(model.tree_, q, as_naive(made)) for q in queries)):
-        for leaf, mass in masses.items():
+    for row, query in zip(expected, queries, strict=True):
+        for leaf, mass in naive_dual.leaf_masses(model.tree_, query, as_naive(made)).items():
             row[leaf] = mass
     np.testing.assert_allclose(found, expected, atol=1e-9)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-9)

@@ -52,15 +52,16 @@ SoftRouter router_of_forest(const Forest& forest, int n_threads) {
 SoftRouter router_of_tree(const nb::dict& arrays) { return SoftRouter(from_arrays(arrays)); }
 
 nb::object average(const SoftRouter& router, const FloatMatrix& array, const LeafTables& tables,
-                   const Perturbation& perturbation, int n_threads) {
+                   const Perturbation& perturbation, const Members* counted, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_fits(router, matrix, perturbation);
   check_tables(router, tables);
+  check_counted(router, matrix, counted);
   const auto n_rows = static_cast<std::size_t>(matrix.n_rows);
   std::vector<double> out(n_rows * tables.n_columns());
   run_interruptible([&](Interrupt& interrupt) {
     ThreadPool pool(n_rows < 64 ? 1 : n_threads);
-    router.average(matrix, tables, perturbation, pool, interrupt, out.data());
+    router.average(matrix, tables, perturbation, counted, pool, interrupt, out.data());
   });
   return to_table(std::move(out), n_rows, tables.n_columns());
 }
@@ -174,7 +175,7 @@ void bind_soft(nb::module_& m) {
       .def_static("of_forest", &router_of_forest, "forest"_a, "n_threads"_a = 1)
       .def_static("of_tree", &router_of_tree, "arrays"_a)
       .def_prop_ro("n_trees", &SoftRouter::n_trees)
-      .def("average", &average, "matrix"_a, "tables"_a, "perturbation"_a, "n_threads"_a = 1,
+      .def("average", &average, "matrix"_a, "tables"_a, "perturbation"_a, "counted"_a.none(), "n_threads"_a = 1,
            "For each row the mean over trees of the tables' rows, weighted by the masses of its leaves.")
       .def("members", &members, "matrix"_a, "perturbation"_a, "counted"_a.none(), "n_threads"_a = 1,
            "The leaves of each row and their masses; with `counted` only in trees that have not seen the row.")

@@ -107,8 +107,8 @@ std::vector<SoftTree::Drawn> SoftRouter::drawn(const Perturbation& perturbation)
   return found;
 }
 
-void SoftRouter::average(const Matrix& queries, const LeafTables& tables, const Perturbation& perturbation, ThreadPool& pool,
-                         Interrupt& interrupt, double* out) const {
+void SoftRouter::average(const Matrix& queries, const LeafTables& tables, const Perturbation& perturbation,
+                         const Members* counted, ThreadPool& pool, Interrupt& interrupt, double* out) const {
   const std::size_t width = tables.n_columns();
   const auto of_trees = drawn(perturbation);
   std::vector<Scratch<false>> scratch(static_cast<std::size_t>(pool.n_threads()));
@@ -117,8 +117,10 @@ void SoftRouter::average(const Matrix& queries, const LeafTables& tables, const 
     load_block(queries, item, n_features_needed_, block);
     double* const to = out + item * kRowsPerBlock * width;
     std::fill_n(to, block.n * width, 0.0);
-    unseen_rows(block, 0, nullptr, 0, rows);
+    std::vector<double> n_used(block.n, 0.0);
     for (std::size_t t = 0; t < trees_.size(); ++t) {
+      unseen_rows(block, item * kRowsPerBlock, counted, t, rows);
+      for (const std::int32_t r : rows) n_used[static_cast<std::size_t>(r)] += 1;
       const double* table = tables.of_tree(t);
       walker.walk(trees_[t], of_trees[t], perturbation, block, rows, mine,
                   [&](LeafId leaf, const std::int32_t* of_leaf, const double* masses, std::size_t n, double*) {
@@ -129,7 +131,7 @@ void SoftRouter::average(const Matrix& queries, const LeafTables& tables, const 
                     }
                   });
     }
-    for (std::size_t i = 0; i < block.n * width; ++i) to[i] /= static_cast<double>(trees_.size());
+    for (std::size_t i = 0; i < block.n * width; ++i) to[i] /= n_used[i / width];  // 0 / 0 is NaN
   });
 }
 

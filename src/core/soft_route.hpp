@@ -17,12 +17,12 @@ class SoftRouter {
   std::size_t n_leaves(std::size_t tree) const { return trees_[tree].n_leaves(); }
   int n_features_needed() const { return n_features_needed_; }
 
-  // For each row the mean over trees of the tables' rows, weighted by the masses of its leaves.
-  void average(const Matrix& queries, const LeafTables& tables, const Perturbation& perturbation, ThreadPool& pool,
-               Interrupt& interrupt, double* out) const;
+  // For each row the mean over trees of the tables' rows, weighted by the masses of its leaves. Where `counted` is given it
+  // has the same rows without noise: they take part only in trees whose sample they are not in; NaN where there is none.
+  void average(const Matrix& queries, const LeafTables& tables, const Perturbation& perturbation, const Members* counted,
+               ThreadPool& pool, Interrupt& interrupt, double* out) const;
 
-  // The leaves of each row and their masses, as members that are in no sample. Where `counted` is given it has the same
-  // rows without noise: they take part only in trees whose sample they are not in.
+  // The leaves of each row and their masses, as members that are in no sample, or in those of `counted`.
   Members members(const Matrix& queries, const Perturbation& perturbation, const Members* counted, ThreadPool& pool,
                   Interrupt& interrupt) const;
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from petiole import smoothing
 from petiole.bagging import BaggedPETClassifier
+from petiole.dual import DualPerturbCombineClassifier
 from petiole.mob_esp import MOBESPClassifier
 from petiole.pet import PETClassifier
 from petiole.probability_forest import ProbabilityForestClassifier
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BaggedPETClassifier",
+    "DualPerturbCombineClassifier",
     "MOBESPClassifier",
     "PETClassifier",
     "ProbabilityForestClassifier",

@@ -1,4 +1,4 @@
-"""How the values of a query are perturbed: Gaussian noise on numbers, categories drawn anew, missing values left alone."""
+"""How values are perturbed: Gaussian noise on numbers, categories drawn anew, missing values left alone."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Attributes:
     def perturbation(
         self, noise: float | Floats, nominal_noise: float, mode: str, tolerance: float = TOLERANCE
     ) -> Perturbation:
-        """Noise of λ standard deviations on numbers (one λ, or one per attribute), and of probability q on categories."""
+        """Noise of λσ on numbers (one λ, or one per attribute), and of probability q on categories."""
         swap = np.array([nominal_noise if one.size else 0.0 for one in self.frequencies])
         return Perturbation(self.scales * noise, swap, self.frequencies, mode, tolerance)
 

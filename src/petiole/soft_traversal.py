@@ -51,4 +51,4 @@ def soft_average(
 ) -> npt.NDArray[np.float64]:
     """For each row the mean of the table's rows over leaves, weighted by these probabilities (Geurts 2001, eq. 6)."""
     tables = _core.LeafTables([np.ascontiguousarray(table[tree.leaves])], table.shape[1])
-    return np.asarray(_core.SoftRouter.of_tree(tree.arrays).average(matrix, tables, perturbation.core, n_threads))
+    return np.asarray(_core.SoftRouter.of_tree(tree.arrays).average(matrix, tables, perturbation.core, None, n_threads))
