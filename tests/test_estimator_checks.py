@@ -1,8 +1,16 @@
 """scikit-learn's own checks, in full, for every classifier."""
 
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
+from petiole import (
+    BaggedPETClassifier,
+    DualPerturbCombineClassifier,
+    MOBESPClassifier,
+    PETClassifier,
+    ProbabilityForestClassifier,
+)
+from petiole.classifier import TreeBasedClassifier
 from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
 
@@ -21,15 +29,28 @@ CLASSIFIERS = [
     MOBESPClassifier(n_estimators=9, oob_weight="auto", rows="shared", voters="as_out_of_bag", random_state=0),
     ProbabilityForestClassifier(n_estimators=12, random_state=0),
     ProbabilityForestClassifier(n_estimators=9, max_features="sqrt", components=("raw", "eb"), random_state=0),
+    DualPerturbCombineClassifier(PETClassifier(), noise=0.1),
+    DualPerturbCombineClassifier(PETClassifier(), random_state=0),
+    DualPerturbCombineClassifier(BaggedPETClassifier(5, random_state=0), mode="product"),
+    DualPerturbCombineClassifier(MOBESPClassifier(9, random_state=0), noise="per_attribute"),
+    DualPerturbCombineClassifier(ProbabilityForestClassifier(9, random_state=0), noise=0.2),
+    DualPerturbCombineClassifier(LogisticRegression(), 0.1, "monte_carlo", 10, random_state=0),
 ]
+
+
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+DRAWS = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
 
 
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
+    if isinstance(estimator, DualPerturbCombineClassifier):
+        inner = expected_failures(estimator.estimator) if isinstance(estimator.estimator, TreeBasedClassifier) else {}
+        folds = {WEIGHTS: DRAWS} if isinstance(estimator.noise, str) else {}
+        return {**inner, **folds}
     draws = isinstance(estimator, ForestClassifier) or estimator.pruning == "pruning_set"
     if draws or isinstance(estimator.smoothing, HGS):
-        reason = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
-        return {"check_sample_weight_equivalence_on_dense_data": reason}
+        return {WEIGHTS: DRAWS}
     return {}
 
 

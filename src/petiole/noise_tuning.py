@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import _safe_indexing
@@ -16,15 +17,19 @@ from petiole.cross_fit import N_FOLDS, deal_into_folds
 from petiole.forest import sample_copies
 from petiole.grow import TrainingSet
 from petiole.labels import check_weights, label_codes
-from petiole.noise_search import Searched, best_of, descend, golden_section
+from petiole.noise_search import Searched, descend, golden_section
 from petiole.perturbation import Perturbation
 from petiole.perturbed_model import Noise, PerturbedModel
 from petiole.probability_forest import part_seed
 from petiole.soft_models import SoftBag, SoftTree, unseen_rows
+from petiole.tables import read_table, unwrap_frame
 
 # Probabilities are raised to this before the logarithm is taken.
 LEAST_PROBABILITY = 1e-6
 MOST_NOISE = 3.0
+# Where noise per attribute starts once more: an attribute that no noise may touch can hold the common level near zero,
+# where the loss is flat.
+ELSEWHERE = 0.3
 # A number or two are learned from no more rows than these; fewer where the leaves of every row in all trees are kept.
 MOST_ROWS, MOST_ROWS_WITH_LEAVES = 10_000, 1_000
 
@@ -130,17 +135,21 @@ def _per_attribute(
     levels = np.full(len(used), common)
     if not held_out or not used.any():
         return levels
-    found = descend(slopes, common, used, MOST_NOISE)
-    factors = [(1.0, 0.0)]
-    if not all(one.is_mean for one in held_out):
-        # Learned on something near the answer: the shape is right, its size is found on the answer itself.
-        factors = _search(
-            held_out, objective, lambda k: replace(noise, level=k * found), MOST_NOISE, noise, "factor"
-        ).tried
-    found = best_of(factors) * found
-    apart = replace(noise, level=found, verbose=False)
-    better = mean_loss(held_out, apart, objective) < mean_loss(held_out, replace(noise, verbose=False), objective)
-    return found if better else levels
+    is_mean = all(one.is_mean for one in held_out)
+    candidates = [levels]
+    for start in (common, ELSEWHERE):
+        found = descend(slopes, start, used, MOST_NOISE)
+        candidates.append(found if is_mean else _resized(held_out, noise, objective, found))
+    losses = [
+        mean_loss(held_out, replace(noise, level=candidate, verbose=False), objective) for candidate in candidates
+    ]
+    return candidates[int(np.nanargmin(losses))] if np.isfinite(losses).any() else levels
+
+
+def _resized(held_out: Sequence[HeldOut], noise: Noise, objective: str, levels: Floats) -> Floats:
+    """Levels learned on something near the answer: their proportions are right, their size is found on the answer."""
+    searched = _search(held_out, objective, lambda k: replace(noise, level=k * levels), MOST_NOISE, noise, "factor")
+    return searched.best * levels
 
 
 # ---- the rows
@@ -160,6 +169,7 @@ def on_folds(
     random: np.random.Generator,
 ) -> list[HeldOut]:
     """Cross-fitting: every fold is asked in a model fitted on the others."""
+    X = _rows_to_select(X)
     fold_of = deal_into_folds(labels, min(N_FOLDS, len(labels)), random)
     held_out = []
     for fold in np.unique(fold_of):
@@ -175,6 +185,11 @@ def on_folds(
         held = np.ones(len(outside)) if weights is None else weights[outside]
         held_out.append(_held_out(model, model.prepare(_safe_indexing(X, outside)), codes, held))
     return held_out
+
+
+def _rows_to_select(X: Any) -> Any:
+    """A frame as it is, anything else as an array."""
+    return X if isinstance(unwrap_frame(X, "X"), nw.DataFrame) else read_table(X)[0]
 
 
 def _held_out(model: PerturbedModel, prepared: Any, labels: npt.NDArray[np.int32], weights: Floats) -> HeldOut:
