@@ -1,4 +1,4 @@
-// The standard normal distribution function from a table: a Taylor series around the nearest of 1,089 points.
+// The standard normal distribution function, for many numbers at a time.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@ namespace petiole {
 // Beyond this the function is 0 or 1 to within 1e-17.
 inline constexpr double kFarNormal = 8.5;
 
-// P(Z <= z), off by less than 1e-15; z is not NaN.
+// P(Z <= z), off by less than 1e-13; z is not NaN.
 double normal_cdf(double z);
 double normal_density(double z);
 
-// The same for many: out[i] = P(Z <= z[i] + shift).
+// out[i] = P(Z <= z[i] + shift).
 void normal_cdf(const double* z, std::size_t n, double shift, double* out);
 
 // z[i] = (threshold - x[rows[i]]) * inverse.

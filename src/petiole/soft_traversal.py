@@ -33,7 +33,7 @@ def soft_leaf_weights(
     ...     noise = Perturbation(np.array([0.5]), np.zeros(1), [np.empty(0)], mode)
     ...     soft_leaf_weights(tree, np.array([[1.5]]), noise).toarray()[0, tree.leaves].round(6)
     array([0.841345, 0.157305, 0.00135 ])
-    array([0.841345, 0.158441, 0.000214])
+    array([8.41345e-01, 1.58441e-01, 2.14000e-04])
     """
     start, leaf, mass = _core.SoftRouter.of_tree(tree.arrays).leaves(matrix, perturbation.core, 0, n_threads)
     found = sparse.csr_matrix((mass, tree.leaves[leaf], start), shape=(len(start) - 1, tree.n_nodes))
