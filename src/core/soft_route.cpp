@@ -8,7 +8,7 @@
 namespace petiole {
 namespace {
 
-constexpr std::size_t kRowsPerBlock = 2048;
+constexpr std::size_t kRowsPerBlock = 3072;
 
 // Runs body(thread, item, interrupt): only the calling thread may ask whether to stop, the others look at what it found.
 template <class F>

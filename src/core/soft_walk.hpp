@@ -8,8 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 
 #include "interrupt.hpp"
@@ -28,6 +26,8 @@ struct RowBlock {
   const double* column(std::size_t feature) const { return values.data() + feature * capacity; }
 };
 
+inline constexpr double kLargest = std::numeric_limits<double>::max();
+
 inline void load(const Matrix& queries, std::int64_t begin, std::size_t n, std::size_t n_features, RowBlock& block) {
   block.n = n;
   block.capacity = std::max(block.capacity, n);
@@ -39,7 +39,8 @@ inline void load(const Matrix& queries, std::int64_t begin, std::size_t n, std::
       const auto* from = data + begin * queries.row_stride + static_cast<std::int64_t>(f) * queries.column_stride;
       bool missing = false;
       for (std::size_t r = 0; r < n; ++r) {
-        to[r] = static_cast<double>(from[static_cast<std::int64_t>(r) * queries.row_stride]);
+        // An infinite value would be at no distance from an infinite threshold.
+        to[r] = std::clamp(static_cast<double>(from[static_cast<std::int64_t>(r) * queries.row_stride]), -kLargest, kLargest);
         missing |= std::isnan(to[r]);
       }
       block.has_missing[f] = missing;
@@ -92,7 +93,7 @@ class SoftWalker {
   std::vector<double>& slopes() { return slopes_; }
 
  private:
-  static constexpr double kLeastCut = 1e-15;
+  static constexpr double kLeastCut = 1e-12;  // below this it is rounding that speaks
   static constexpr double kTiny = 1e-300;
 
   // Where the entries of a list are.
@@ -112,20 +113,7 @@ class SoftWalker {
   void set_cut(double cut) {
     if (cut == cut_) return;
     cut_ = cut;
-    for (std::size_t k = 0; k < far_.size(); ++k) far_[k] = far_for(cut * std::ldexp(1.0, static_cast<int>(k)));
-  }
-
-  // So many standard deviations have less mass beyond them than the cut.
-  static double far_for(double cut) {
-    double far = 0;
-    while (far < kFarNormal && normal_cdf(-far) >= cut) far += 0.0625;
-    return far;
-  }
-
-  // The same for an entry of some mass; k is the exponent of the power of two above it.
-  double far_for_mass(double mass) const {
-    const auto exponent = static_cast<std::size_t>(std::bit_cast<std::uint64_t>(mass) >> 52);
-    return far_[std::min(std::max<std::size_t>(1022, exponent) - exponent, far_.size() - 1)];
+    for (far_ = 0; far_ < kFarNormal && normal_cdf(-far_) >= cut; far_ += 0.0625) continue;
   }
 
   void start(const std::vector<std::int32_t>& rows) {
@@ -179,81 +167,95 @@ class SoftWalker {
     return x >= 0 && x < 2147483647.0 ? static_cast<std::size_t>(x) : std::numeric_limits<std::size_t>::max();
   }
 
-  // Entries that are still to be divided.
+  // Entries that are still to be divided, and what is known of them.
   struct Near {
-    std::vector<std::int32_t> row;
-    std::vector<double> mass, distance, below, low, high;
+    std::vector<std::int32_t> entry;  // of the list
+    std::vector<double> distance, below, low, high;
     void make_room(std::size_t n) {
-      if (row.size() >= n) return;
-      row.resize(n);
-      for (auto* one : {&mass, &distance, &below, &low, &high}) one->resize(n);
+      if (entry.size() >= n) return;
+      entry.resize(n);
+      for (auto* one : {&distance, &below, &low, &high}) one->resize(n);
     }
   };
 
   // The quick case: a threshold, and no row has a missing value there. First the rows that are too far from the threshold to
-  // be divided, then the others. Entries are written to all lists, and where they do not belong they are overwritten by the
+  // be divided, then the others. Entries are written to both lists, and where they do not belong they are overwritten by the
   // next: there is no branch to foresee.
   template <bool kLow, bool kHigh>
   void halve(const SoftTree::Node& node, List list) {
     const std::size_t n = list.size();
     make_room(top_ + 2 * n + 2);
     near_.make_room(n + 1);
-    const auto feature = static_cast<std::size_t>(node.feature);
-    const double* x = block_->column(feature);
-    const double threshold = kLow || kHigh ? node.inner_threshold : node.threshold, inverse = 1 / perturbation_->scale[feature];
-    std::int32_t* const rows = row_.data();
-    double *const masses = mass_.data(), *const distance = near_.distance.data();
-    std::int32_t* const near_row = near_.row.data();
-    double* const near_mass = near_.mass.data();
-    const bool hard = !std::isfinite(inverse);
-    if (hard)
-      for (std::size_t i = 0; i < n; ++i) distance[i] = x[rows[list.begin + i]] <= threshold ? 2 * kFarNormal : -2 * kFarNormal;
-    else
-      standardise(x, rows + list.begin, n, threshold, inverse, distance);
-    std::size_t left = top_, right = top_ + n + 1, n_near = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::int32_t row = rows[list.begin + i];
-      const double mass = masses[list.begin + i], z = distance[i];
-      // Given what was tested before, even a small part of a value's chances may be all of its mass.
-      const double far = kLow || kHigh ? far_[0] : far_for_mass(mass);
-      const std::size_t is_left = z > far, is_right = z < -far;
-      rows[left] = row;
-      masses[left] = mass;
-      left += is_left;
-      rows[right] = row;
-      masses[right] = mass;
-      right += is_right;
-      near_row[n_near] = row;
-      near_mass[n_near] = mass;
-      distance[n_near] = z;
-      n_near += 1 - is_left - is_right;
-    }
+    List left{top_, top_}, right{top_ + n + 1, top_ + n + 1};
+    const std::size_t n_near = send_far_rows(node, kLow || kHigh ? node.inner_threshold : node.threshold, list, left, right);
+    const double threshold = node.inner_threshold, inverse = 1 / perturbation_->scale[static_cast<std::size_t>(node.feature)];
+    const double* const distance = near_.distance.data();
     normal_cdf(distance, n_near, 0.0, near_.below.data());
     if constexpr (kLow) normal_cdf(distance, n_near, (node.low - threshold) * inverse, near_.low.data());
     if constexpr (kHigh) normal_cdf(distance, n_near, (node.high - threshold) * inverse, near_.high.data());
-    const double* const below = near_.below.data();
+    divide_near_rows<kLow, kHigh>(n_near, list, left, right);
+    lists_.push_back(left);
+    lists_.push_back(right);
+    top_ = right.end;
+  }
+
+  // Beyond `far_` standard deviations there is less than the cut. That holds also of a row that was tested before: its mass
+  // is at most the probability of what it has passed.
+  std::size_t send_far_rows(const SoftTree::Node& node, double threshold, List list, List& to_left, List& to_right) {
+    const std::size_t n = list.size();
+    const auto feature = static_cast<std::size_t>(node.feature);
+    const double* x = block_->column(feature);
+    const double inverse = 1 / perturbation_->scale[feature], far = far_;
+    std::int32_t *const rows = row_.data(), *const near_entry = near_.entry.data();
+    double *const masses = mass_.data(), *const distance = near_.distance.data();
+    if (std::isfinite(inverse)) {
+      standardise(x, rows + list.begin, n, threshold, inverse, distance);
+    } else {
+      for (std::size_t i = 0; i < n; ++i) distance[i] = x[rows[list.begin + i]] <= threshold ? 2 * kFarNormal : -2 * kFarNormal;
+    }
+    std::size_t left = to_left.end, right = to_right.end, n_near = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double mass = masses[list.begin + i], z = distance[i];
+      const std::size_t is_left = z > far, is_right = z < -far;
+      rows[left] = rows[right] = rows[list.begin + i];
+      masses[left] = masses[right] = mass;
+      left += is_left;
+      right += is_right;
+      near_entry[n_near] = static_cast<std::int32_t>(i);
+      distance[n_near] = z;
+      n_near += 1 - is_left - is_right;
+    }
+    to_left.end = left;
+    to_right.end = right;
+    return n_near;
+  }
+
+  template <bool kLow, bool kHigh>
+  void divide_near_rows(std::size_t n_near, List list, List& to_left, List& to_right) {
+    std::int32_t *const rows = row_.data(), *const near_entry = near_.entry.data();
+    double* const masses = mass_.data();
+    const double *const below = near_.below.data(), *const of_low = near_.low.data(), *const of_high = near_.high.data();
     const double cut = cut_;
+    std::size_t left = to_left.end, right = to_right.end;
     for (std::size_t i = 0; i < n_near; ++i) {
-      const std::int32_t row = near_row[i];
-      const double mass = near_mass[i];
+      const std::size_t entry = list.begin + static_cast<std::size_t>(near_entry[i]);
+      const double mass = masses[entry];
       double share = below[i];
       if constexpr (kLow || kHigh) {
-        const double low = kLow ? near_.low[i] : 0.0, high = kHigh ? near_.high[i] : 1.0;
+        const double low = kLow ? of_low[i] : 0.0, high = kHigh ? of_high[i] : 1.0;
         share = std::clamp((share - low) / std::max(high - low, kTiny), 0.0, 1.0);
       }
-      const double to_left = mass * share, to_right = mass - to_left;
-      const std::size_t goes_left = (to_left >= cut) | (to_left >= to_right);
-      const std::size_t goes_right = (to_right >= cut) | (to_right > to_left);
-      rows[left] = row;
-      masses[left] = to_left + static_cast<double>(1 - goes_right) * to_right;
+      const double for_left = mass * share, for_right = mass - for_left;
+      const std::size_t goes_left = (for_left >= cut) | (for_left >= for_right);
+      const std::size_t goes_right = (for_right >= cut) | (for_right > for_left);
+      rows[left] = rows[right] = rows[entry];
+      masses[left] = for_left + static_cast<double>(1 - goes_right) * for_right;
+      masses[right] = for_right + static_cast<double>(1 - goes_left) * for_left;
       left += goes_left;
-      rows[right] = row;
-      masses[right] = to_right + static_cast<double>(1 - goes_left) * to_left;
       right += goes_right;
     }
-    lists_.push_back({top_, left});
-    lists_.push_back({top_ + n + 1, right});
-    top_ = right;
+    to_left.end = left;
+    to_right.end = right;
   }
 
   // The general case: the share of each child for each entry, then what is too small is moved, then the lists.
@@ -361,7 +363,7 @@ class SoftWalker {
   const Perturbation* perturbation_ = nullptr;
   const RowBlock* block_ = nullptr;
   double cut_ = 0;
-  std::array<double, 48> far_{};
+  double far_ = 0;
   std::vector<Frame> frames_;
   std::vector<List> lists_;
   std::size_t top_ = 0;
