@@ -127,6 +127,13 @@ def leaf_masses(tree: Tree, row: Array, perturbed: Perturbed) -> dict[int, float
     return found
 
 
+LEAST = 1e-12  # a branch of less mass is not entered, where a row that only such a leaf has could decide everything
+
+
+def entered(tree: Tree, row: Array, perturbed: Perturbed) -> dict[int, float]:
+    return {leaf: mass for leaf, mass in leaf_masses(tree, row, perturbed).items() if mass >= LEAST}
+
+
 def average(tree: Tree, rows: Array, table: Array, perturbed: Perturbed) -> Array:
     """[G eq. 6]: the sum over leaves of their mass times what the table, a row per node, says of them."""
     result = np.zeros((len(rows), table.shape[1]))
@@ -151,7 +158,7 @@ def oob_bagged(
             if not naive.is_out_of_bag(forest, t, i):
                 continue
             counts = naive.member_counts(forest, t, naive.all_weights(forest, t, oob_weight, count, without=i))
-            for leaf, share in leaf_masses(tree, forest.X[i], perturbed).items():
+            for leaf, share in entered(tree, forest.X[i], perturbed).items():
                 n = counts[leaf]
                 if n.sum() <= 0 and oob_weight == 0:
                     n = naive.counts_or_ancestors(tree, counts, leaf)
@@ -173,7 +180,7 @@ def oob_vote_rows(
         unseen = [t for t in range(len(forest.trees)) if naive.is_out_of_bag(forest, t, i)]
         if not unseen:
             continue
-        masses = {t: leaf_masses(forest.trees[t], forest.X[i], perturbed) for t in unseen}
+        masses = {t: entered(forest.trees[t], forest.X[i], perturbed) for t in unseen}
         winner, votes = naive.ensemble_vote(forest, masses, count)
         tables = {t: naive.vote_tables(forest, t, filed, oob_weight=oob_weight, count=count, without=i) for t in unseen}
         asked = {winner: 1.0} if rows == "winner" else {j: votes[j] for j in np.flatnonzero(votes)}

@@ -50,18 +50,10 @@ def slow_noise(model, noise):
     return naive_dual.Perturbed(made.scale, made.swap, made.frequencies, made.mode)
 
 
-LEAST = 1e-12  # the core enters no branch of less mass
-
-
-def not_negligible(tree, row, perturbed):
-    """The leaves that the core enters where nothing is to be cut."""
-    return {leaf: mass for leaf, mass in naive_dual.leaf_masses(tree, row, perturbed).items() if mass >= LEAST}
-
-
 def is_clear(trees, row, perturbed):
     """Whether rounding has no say in which leaves are entered: a row in one leaf votes otherwise than one in two."""
     masses = [mass for tree in trees for mass in naive_dual.leaf_masses(tree, row, perturbed).values()]
-    return not any(LEAST / 10 < mass < LEAST * 10 for mass in masses)
+    return not any(naive_dual.LEAST / 10 < mass < naive_dual.LEAST * 10 for mass in masses)
 
 
 class Softly:
@@ -72,7 +64,7 @@ class Softly:
 
     def __enter__(self):
         self.hard = naive.leaf_shares
-        naive.leaf_shares = lambda tree, row: not_negligible(tree, row, self.perturbed)
+        naive.leaf_shares = lambda tree, row: naive_dual.entered(tree, row, self.perturbed)
 
     def __exit__(self, *_):
         naive.leaf_shares = self.hard
@@ -240,7 +232,7 @@ def test_probability_forest_out_of_bag(case):
         for i in range(len(forest.y)):
             unseen = [t for t in range(len(forest.trees)) if naive.is_out_of_bag(forest, t, i)]
             if unseen:
-                shares = {t: not_negligible(forest.trees[t], forest.X[i], perturbed) for t in unseen}
+                shares = {t: naive_dual.entered(forest.trees[t], forest.X[i], perturbed) for t in unseen}
                 votes = naive.ensemble_vote(forest, shares, part.count)[1]
                 said[:, i] = [part.say(name, shares, votes, without=i) for name in EVERY_COMPONENT]
         honest.append(said)
