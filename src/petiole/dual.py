@@ -119,8 +119,6 @@ class DualPerturbCombineClassifier(ClassifierMixin, BaseEstimator):
     array([[0.167, 0.5  , 0.333]])
     """
 
-    _required_parameters = ("estimator",)
-
     def __init__(
         self,
         estimator: Any,
