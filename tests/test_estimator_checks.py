@@ -10,6 +10,7 @@ from petiole import (
     BinnedNaiveBayesClassifier,
     ConstantClassifier,
     CostSensitiveClassifier,
+    DualPerturbCombineClassifier,
     LazyOptionTreesClassifier,
     MOBESPClassifier,
     OOBCalibratedClassifier,
@@ -17,6 +18,7 @@ from petiole import (
     ProbabilityForestClassifier,
 )
 from petiole.calibrators import BinningCalibrator
+from petiole.classifier import TreeBasedClassifier
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
@@ -54,15 +56,26 @@ CLASSIFIERS = [
     LazyOptionTreesClassifier(n_estimators=5, random_state=0),
     LazyOptionTreesClassifier.paper(n_estimators=1, bootstrap=False),
     LazyOptionTreesClassifier(n_estimators=5, min_samples_leaf="auto", oob_score=True, random_state=0),
+    DualPerturbCombineClassifier(PETClassifier(), noise=0.1),
+    DualPerturbCombineClassifier(PETClassifier(), random_state=0),
+    DualPerturbCombineClassifier(BaggedPETClassifier(5, random_state=0), mode="product"),
+    DualPerturbCombineClassifier(MOBESPClassifier(9, random_state=0), noise="per_attribute"),
+    DualPerturbCombineClassifier(ProbabilityForestClassifier(9, random_state=0), noise=0.2),
+    DualPerturbCombineClassifier(LogisticRegression(), 0.1, "monte_carlo", 10, random_state=0),
 ]
 
 
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 DRAWS = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
 
 
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
-    failures = {"check_sample_weight_equivalence_on_dense_data": DRAWS}
+    if isinstance(estimator, DualPerturbCombineClassifier):
+        inner = expected_failures(estimator.estimator) if isinstance(estimator.estimator, TreeBasedClassifier) else {}
+        folds = {WEIGHTS: DRAWS} if isinstance(estimator.noise, str) else {}
+        return {**inner, **folds}
+    failures = {WEIGHTS: DRAWS}
     if isinstance(estimator, OOBCalibratedClassifier):
         return failures | {"check_sample_weight_equivalence_on_sparse_data": DRAWS}
     prunes_with_drawn_rows = getattr(estimator, "pruning", None) == "pruning_set"

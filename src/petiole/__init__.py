@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from petiole import decisions, smoothing
 from petiole.bagging import BaggedPETClassifier
 from petiole.decisions import CostSensitiveClassifier
+from petiole.dual import DualPerturbCombineClassifier
 from petiole.lazy import LazyOptionTreesClassifier
 from petiole.mob_esp import MOBESPClassifier
 from petiole.pet import PETClassifier
@@ -30,6 +31,7 @@ __all__ = [
     "BinningCalibrator",
     "ConstantClassifier",
     "CostSensitiveClassifier",
+    "DualPerturbCombineClassifier",
     "LazyOptionTreesClassifier",
     "MOBESPClassifier",
     "OOBCalibratedClassifier",

@@ -17,7 +17,7 @@ N_FOLDS = 5
 
 def cross_fit(training: TrainingSet, grow: Callable[[TrainingSet], Tree], random: np.random.Generator) -> list[HeldOut]:
     """Trees grown on all folds but one, each with the class counts of the rows it has not seen."""
-    fold_of = _deal_into_folds(training.labels, min(N_FOLDS, training.n_rows), random)
+    fold_of = deal_into_folds(training.labels, min(N_FOLDS, training.n_rows), random)
     held_out = []
     for fold in np.unique(fold_of):
         rest = training.rows(fold_of == fold)
@@ -29,7 +29,7 @@ def cross_fit(training: TrainingSet, grow: Callable[[TrainingSet], Tree], random
     return held_out
 
 
-def _deal_into_folds(labels: npt.NDArray[np.int32], n_folds: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+def deal_into_folds(labels: npt.NDArray[np.int32], n_folds: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
     """Deal the rows of each class in turn, so that every fold has its share; the next class goes on where one ended."""
     shuffled = random.permutation(len(labels))
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]

@@ -321,13 +321,16 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
     def _ask(self, part: Part, matrix: npt.NDArray[Any]) -> list[Floats]:
         """What each component of one part says of queries."""
         router, n_threads = part.forest.router, self._n_threads()
-        found: dict[str, Floats] = {}
-        if "votes" in self.components:
-            _, _, found["votes"], averages = part.vote_tables.look_up(
-                router, matrix, part.ballot, len(part.forest), _core.VoteRows.shared, part.tables, n_threads
-            )
-        else:
-            averages = router.average(matrix, part.tables, None, False, n_threads)[0]
+        if "votes" not in self.components:
+            return self._by_component(None, router.average(matrix, part.tables, None, False, n_threads)[0])
+        _, _, votes, averages = part.vote_tables.look_up(
+            router, matrix, part.ballot, len(part.forest), _core.VoteRows.shared, part.tables, n_threads
+        )
+        return self._by_component(votes, averages)
+
+    def _by_component(self, votes: Floats | None, averages: Floats) -> list[Floats]:
+        """The components of a part, from the rows of its vote tables and the means of its leaf tables."""
+        found: dict[str, Floats] = {} if votes is None else {"votes": votes}
         n_classes = len(self.classes_)
         columns = iter(range(0, averages.shape[1], n_classes))
         for name in ("raw", *(name for name in ("eb", "coarse", "oob") if name in self.components)):

@@ -1,0 +1,112 @@
+"""How values are perturbed: Gaussian noise on numbers, categories drawn anew, missing values left alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole import _core
+
+Floats = npt.NDArray[np.float64]
+
+# The largest share of a query's mass that may end in a wrong leaf because negligible branches are not entered.
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """Noise per attribute, as the core takes it.
+
+    Parameters
+    ----------
+    scale : array of shape (n_features,)
+        Standard deviations of the noise; 0 leaves an attribute alone.
+    swap : array of shape (n_features,)
+        The probability that a category is drawn anew.
+    frequencies : sequence of arrays
+        What it is drawn from, one array per attribute; empty for a numeric one.
+    mode : {"exact", "product"}
+        Whether the tests of a path on the same attribute meet the same noise, or each a noise of its own.
+    tolerance : float, default=1e-4
+        The largest share of a query's mass that may end in a wrong leaf of a tree: branches are not entered whose mass
+        is below the tolerance divided by the number of leaves.
+    """
+
+    scale: Floats
+    swap: Floats
+    frequencies: Sequence[Floats]
+    mode: str = "exact"
+    tolerance: float = TOLERANCE
+
+    @functools.cached_property
+    def core(self) -> Any:
+        """The core's object."""
+        frequencies = [np.ascontiguousarray(one, dtype=np.float64) for one in self.frequencies]
+        scale, swap = (np.ascontiguousarray(one, dtype=np.float64) for one in (self.scale, self.swap))
+        return _core.Perturbation(self.mode == "product", float(self.tolerance), scale, swap, frequencies)
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What noise is measured by: the standard deviation of numeric attributes, the frequencies of categories.
+
+    >>> matrix = np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]])
+    >>> attributes = Attributes.of(matrix, None, np.array([0, 2]))
+    >>> attributes.scales
+    array([1., 0.])
+    >>> attributes.frequencies[1]
+    array([0.33333333, 0.66666667])
+    """
+
+    scales: Floats
+    frequencies: list[Floats]
+
+    @classmethod
+    def of(cls, matrix: npt.NDArray[Any], weights: Floats | None, n_categories: npt.NDArray[np.int32]) -> Attributes:
+        """Learn them from encoded training rows; σ is that of the whole set (no correction of degrees of freedom)."""
+        scales, frequencies = np.zeros(len(n_categories)), []
+        for j, n in enumerate(n_categories):
+            known = ~np.isnan(matrix[:, j])
+            values, of_values = matrix[known, j], None if weights is None else weights[known]
+            frequencies.append(_frequencies(values, of_values, int(n)))
+            if n == 0:
+                scales[j] = _deviation(values.astype(np.float64), of_values)
+        return cls(scales, frequencies)
+
+    @property
+    def is_numeric(self) -> npt.NDArray[np.bool_]:
+        """Which attributes Gaussian noise has an effect on."""
+        return self.scales > 0
+
+    @property
+    def any_nominal(self) -> bool:
+        return any(len(one) > 1 for one in self.frequencies)
+
+    def perturbation(
+        self, noise: float | Floats, nominal_noise: float, mode: str, tolerance: float = TOLERANCE
+    ) -> Perturbation:
+        """Noise of λσ on numbers (one λ, or one per attribute), and of probability q on categories."""
+        swap = np.array([nominal_noise if one.size else 0.0 for one in self.frequencies])
+        return Perturbation(self.scales * noise, swap, self.frequencies, mode, tolerance)
+
+
+def _deviation(values: Floats, weights: Floats | None) -> float:
+    if values.size == 0 or values.min() == values.max():
+        return 0.0
+    largest = np.abs(values).max()  # squares of large numbers would overflow
+    scaled = values / largest
+    mean = np.average(scaled, weights=weights)
+    return float(largest * np.sqrt(np.average((scaled - mean) ** 2, weights=weights)))
+
+
+def _frequencies(values: npt.NDArray[Any], weights: Floats | None, n_categories: int) -> Floats:
+    """Shares of the categories; none for a numeric attribute, and where nothing is known."""
+    if n_categories == 0 or values.size == 0:
+        return np.empty(0)
+    counts = np.bincount(values.astype(np.intp), weights, minlength=n_categories).astype(np.float64)
+    return counts / counts.sum() if counts.sum() > 0 else np.empty(0)
