@@ -634,7 +634,9 @@ void test_members() {
       Numbers copies;
       Sampler(Bootstrap::plain, sample.dataset.labels, 3).draw(key, copies);
       std::vector<NodeId> leaf_of_row = {99};
-      const Tree tree = grower.grow(copies, key, interrupt, &leaf_of_row);
+      Tree tree = grower.grow(copies, key, interrupt, &leaf_of_row);
+      CHECK(tree.counts.empty());
+      tree.spread_weights.assign(tree.n_nodes(), 1.0);  // rows of the sample are never spread
       std::vector<std::int32_t> leaves(copies.size());
       Router(tree).apply(sample.dataset.matrix, pool, leaves.data());
       CHECK(leaf_of_row.size() == copies.size());
