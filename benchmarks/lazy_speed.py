@@ -22,13 +22,7 @@ import numpy as np
 
 PRESETS = {"as published": "paper", "default": None}
 # Training rows and queries.
-SHAPES = {
-    "letter": (15_000, 300),
-    "adult": (20_000, 100),
-    "W1": (20_000, 100),
-    "splice": (2_000, 100),
-    "wdbc": (400, 169),
-}
+SHAPES = {"letter": (15_000, 200), "adult": (20_000, 50), "W1": (20_000, 50), "soybean": (450, 100), "wdbc": (400, 169)}
 
 
 def load(name: str) -> tuple[Any, np.ndarray]:

@@ -74,7 +74,7 @@ class Problem:
         bags.bootstrap, bags.n_bags, bags.seed = getattr(_core.Bootstrap, bootstrap), n_bags, seed
         return _core.LazyOptionTrees.of(self.X, self.y, self.weights, self.n_categories, bags, self.n_classes, 1)
 
-    def options(self, share_from=512):
+    def options(self, share_from=1024):
         options = _core.LazyTreeOptions()
         options.cousin_rule = getattr(_core.CousinRule, RULES[self.rules.cousin_rule])
         options.max_tests, options.min_gain = self.rules.max_tests, self.rules.min_gain
@@ -97,7 +97,7 @@ def test_the_core_is_the_naive_version(seed):
     data = problem.data()
     expected = as_floats([naive.predict(data, query, problem.rules) for query in problem.rows(problem.queries)])
     core = problem.core()
-    for share_from in (1, 512):  # evaluated for all queries at once, or for each
+    for share_from in (1, 1024):  # evaluated for all queries at once, or for each
         answers = core.predict(problem.queries, problem.options(share_from), None, 1, None)
         np.testing.assert_allclose(answers, expected, atol=1e-12)
 

@@ -20,7 +20,7 @@ struct LazyTreeOptions {
   double gain_prior = 0;  // pseudo-rows like the node's, added to each child before its gain is taken
   double path_prior = 0;  // pseudo-rows like the parent's answer, added to each node before it answers
   std::size_t max_nodes = std::numeric_limits<std::size_t>::max();  // further nodes take their best option only
-  std::uint32_t share_from = 512;  // a node of so many rows is worth evaluating for all queries at once
+  std::uint32_t share_from = 1024;  // a node of so many rows is worth evaluating for all queries at once
 };
 
 enum class Sign : std::uint8_t { greater, less, differs };
