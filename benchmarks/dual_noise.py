@@ -71,12 +71,13 @@ NOISE: dict[str, dict[str, Any]] = {
     "per attribute": {"noise": "per_attribute"},
     "nominal": {"nominal_noise": "auto"},
     "one tree": {"tune_on": "one_tree"},
+    "on folds": {"tune_on": "cross_fit"},
 }
 # The pool is slow to tune; a tree has no other tree to be tuned on.
 LEFT_OUT = {
-    "tree": {"one tree"},
+    "tree": {"one tree", "on folds"},
     "forest": {"exact, by error"},
-    "probability forest": {"product", "exact, by error", "per attribute", "one tree"},
+    "probability forest": {"product", "exact, by error", "per attribute", "one tree", "on folds"},
 }
 
 

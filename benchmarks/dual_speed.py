@@ -44,7 +44,7 @@ def one_tree(name: str, tree: PETClassifier) -> None:
     model = DualPerturbCombineClassifier(tree, noise=0.1).fit(X, y)
     fitted = model.estimator_
     print(f"\n{name}: {fitted.tree_.n_leaves:,} leaves, depth {fitted.tree_.depth}\n")
-    hard = seconds(lambda: fitted.predict_proba(X), 15)
+    hard = seconds(lambda: fitted.predict_proba(X), 60)
     few_drawn = Noise(0.1, 0.0, "monte_carlo", n_perturbations=10)
     drawn = N_DRAWN / 10 * seconds(lambda: model.model_.answer(X, few_drawn), 5)
     print(f"hard {hard:.4f} s; {N_DRAWN} drawn perturbations {drawn:.2f} s\n")
@@ -53,7 +53,7 @@ def one_tree(name: str, tree: PETClassifier) -> None:
     for level in LEVELS:
         for mode in ("exact", "product"):
             noise = Noise(level, 0.0, mode)
-            found = seconds(lambda noise=noise: model.model_.answer(X, noise), 5 if level < 0.3 else 1)
+            found = seconds(lambda noise=noise: model.model_.answer(X, noise), 9 if level < 0.3 else 1)
             few = X[:1000]
             cut = model.model_.answer(few, noise)
             whole = model.model_.answer(few, Noise(level, 0.0, mode, tolerance=0.0))
