@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from forest_quality import FAMILIES, choose_data_sets, load_codes, read
 from forest_smoothing import by_data_set, run_splits, sign_test
-from real_data import manifest
+from real_data import descriptions
 from scipy.stats import rankdata
 from scores import accuracy, brier, log_loss_bits
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -104,12 +104,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--table", action="store_true", help="print the tables, run nothing")
     arguments = parser.parse_args()
-    entries = manifest()
+    described = descriptions()
     data_sets = [
         name
         for name in choose_data_sets("all")
-        if entries[name]["n_rows"] <= arguments.rows
-        and entries[name]["n_attributes"] <= 60
+        if described[name].rows <= arguments.rows
+        and len(described[name].kinds) <= 60
         and arguments.part in ("all", part_of(name))
     ]
     if not arguments.table:

@@ -30,9 +30,9 @@ def load(name: str) -> tuple[Any, np.ndarray]:
         import workloads
 
         return workloads.load("W2" if name == "letter" else name)
-    from real_data import load as load_real
+    from petiole import datasets
 
-    frame, labels = load_real(name)
+    frame, labels, _ = datasets.load(name)
     return frame, np.unique(labels, return_inverse=True)[1]
 
 

@@ -8,7 +8,7 @@
 namespace petiole {
 namespace {
 
-constexpr std::size_t kRowsPerBlock = 3072;
+constexpr std::size_t kRowsPerBlock = 4096;
 
 // Runs body(thread, item, interrupt): only the calling thread may ask whether to stop, the others look at what it found.
 template <class F>
@@ -51,6 +51,23 @@ struct Scratch {
   SoftWalker<kSlopes> walker;
   std::vector<std::int32_t> rows;
 };
+
+// Adds what a leaf says to the rows that have a mass in it.
+void add_leaf(const double* said, std::size_t width, const std::int32_t* rows, const double* masses, std::size_t n, double* to) {
+  if (width == 2) {  // two classes are common enough to spare them the inner loop
+    const double first = said[0], second = said[1];
+    for (std::size_t i = 0; i < n; ++i) {
+      double* row = to + 2 * static_cast<std::size_t>(rows[i]);
+      row[0] += masses[i] * first;
+      row[1] += masses[i] * second;
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    double* row = to + static_cast<std::size_t>(rows[i]) * width;
+    for (std::size_t k = 0; k < width; ++k) row[k] += masses[i] * said[k];
+  }
+}
 
 // Masses as they come, leaf after leaf, put into the order of rows.
 class ReachOfBlock {
@@ -124,11 +141,7 @@ void SoftRouter::average(const Matrix& queries, const LeafTables& tables, const 
       const double* table = tables.of_tree(t);
       walker.walk(trees_[t], of_trees[t], perturbation, block, rows, mine,
                   [&](LeafId leaf, const std::int32_t* of_leaf, const double* masses, std::size_t n, double*) {
-                    const double* from = table + static_cast<std::size_t>(leaf) * width;
-                    for (std::size_t i = 0; i < n; ++i) {
-                      double* row = to + static_cast<std::size_t>(of_leaf[i]) * width;
-                      for (std::size_t k = 0; k < width; ++k) row[k] += masses[i] * from[k];
-                    }
+                    add_leaf(table + static_cast<std::size_t>(leaf) * width, width, of_leaf, masses, n, to);
                   });
     }
     for (std::size_t i = 0; i < block.n * width; ++i) to[i] /= n_used[i / width];  // 0 / 0 is NaN

@@ -66,14 +66,17 @@ void SoftTree::over_paths(Enter&& enter, Leave&& leave) const {
 
 void SoftTree::find_repeated_tests() {
   std::vector<std::int32_t> last(static_cast<std::size_t>(n_features_needed_), -1), earlier(nodes_.size(), -1);
+  int level = -1;
   over_paths(
       [&](std::int32_t at) {
+        depth_ = std::max(depth_, ++level);
         if (at > 0)
           earlier[static_cast<std::size_t>(at)] = std::exchange(last[static_cast<std::size_t>(parent(at).feature)], at);
         Node& here = nodes_[static_cast<std::size_t>(at)];
         if (here.n_children > 0) here.last = last[static_cast<std::size_t>(here.feature)];
       },
       [&](std::int32_t at) {
+        --level;
         if (at > 0) last[static_cast<std::size_t>(parent(at).feature)] = earlier[static_cast<std::size_t>(at)];
       });
 }

@@ -43,6 +43,7 @@ class SoftTree {
   const Node& node(std::int32_t index) const { return nodes_[static_cast<std::size_t>(index)]; }
   std::size_t n_leaves() const { return n_leaves_; }
   int n_features_needed() const { return n_features_needed_; }
+  int depth() const { return depth_; }
 
   // The share of a missing value that a child gets from its parent where missing values are spread.
   double share(std::int32_t child) const { return share_[static_cast<std::size_t>(child)]; }
@@ -88,6 +89,7 @@ class SoftTree {
   std::vector<std::int32_t> category_branch_;
   std::size_t n_leaves_ = 0;
   int n_features_needed_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace petiole

@@ -3,8 +3,9 @@
 // A list of entries (row, mass) goes to each node that some row reaches, and is divided among its children. What a path has
 // tested before is a property of the node, so entries carry no more than that.
 //
-// A branch whose mass is below the tolerance divided by the number of leaves is not entered; its mass goes to the heaviest
-// sibling. As these branches are disjoint, no more than the tolerance goes the wrong way in all.
+// A negligible branch is not entered; its mass goes to the heaviest sibling. Negligible is a mass below a / n_leaves plus
+// b / depth times the mass that enters the node. In all no more than a + b goes the wrong way: branches that are not entered
+// are disjoint, so there are at most n_leaves of them, and the masses that enter nodes sum to the mean length of a path.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +63,9 @@ class SoftWalker {
     drawn_ = &drawn;
     perturbation_ = &perturbation;
     block_ = &block;
-    set_cut(std::max(perturbation.tolerance / static_cast<double>(tree.n_leaves()), kLeastCut));
+    const double half = 0.5 * perturbation.tolerance;
+    cut_share_ = half / std::max(1, tree.depth());
+    set_cut(std::max(half / static_cast<double>(tree.n_leaves()), kLeastCut));
     start(rows);
     if (tree.node(0).n_children == 0) return visit_leaf(tree.node(0), {0, rows.size()}, sink);
     enter(0, {0, rows.size()}, interrupt);
@@ -235,11 +238,11 @@ class SoftWalker {
     std::int32_t *const rows = row_.data(), *const near_entry = near_.entry.data();
     double* const masses = mass_.data();
     const double *const below = near_.below.data(), *const of_low = near_.low.data(), *const of_high = near_.high.data();
-    const double cut = cut_;
+    const double cut_fixed = cut_, cut_share = cut_share_;
     std::size_t left = to_left.end, right = to_right.end;
     for (std::size_t i = 0; i < n_near; ++i) {
       const std::size_t entry = list.begin + static_cast<std::size_t>(near_entry[i]);
-      const double mass = masses[entry];
+      const double mass = masses[entry], cut = cut_fixed + cut_share * mass;
       double share = below[i];
       if constexpr (kLow || kHigh) {
         const double low = kLow ? of_low[i] : 0.0, high = kHigh ? of_high[i] : 1.0;
@@ -335,6 +338,7 @@ class SoftWalker {
 
   // From shares to masses; those below the cut go to the largest.
   void move_negligible(double mass, std::size_t i, std::size_t n, std::size_t n_children) {
+    const double cut = cut_ + cut_share_ * mass;
     std::size_t largest = 0;
     double moved = 0;
     for (std::size_t c = 0; c < n_children; ++c)
@@ -342,7 +346,7 @@ class SoftWalker {
     for (std::size_t c = 0; c < n_children; ++c) {
       double& part = parts_[c * n + i];
       part *= mass;
-      if (c == largest || part >= cut_) continue;
+      if (c == largest || part >= cut) continue;
       moved += part;
       part = 0;
     }
@@ -362,7 +366,7 @@ class SoftWalker {
   const SoftTree::Drawn* drawn_ = nullptr;
   const Perturbation* perturbation_ = nullptr;
   const RowBlock* block_ = nullptr;
-  double cut_ = 0;
+  double cut_ = 0, cut_share_ = 0;
   double far_ = 0;
   std::vector<Frame> frames_;
   std::vector<List> lists_;

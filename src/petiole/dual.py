@@ -98,7 +98,7 @@ class DualPerturbCombineClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Branches that carry a negligible mass are not entered: at most 1e-4 of a query's mass ends in a wrong leaf of a
-    tree, so no probability is off by more than that (usually by less than 1e-6).
+    tree, so no probability is off by more than that (usually by less than 1e-5).
 
     At λ = 0 a value equal to a threshold passes ``x <= t``; with any noise half of it does. Trees whose thresholds are
     values of the data (``threshold="data"``, which C4.5 and C4.4 have) meet that often.

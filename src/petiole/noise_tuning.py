@@ -31,7 +31,7 @@ MOST_NOISE = 3.0
 # where the loss is flat.
 ELSEWHERE = 0.3
 # A number or two are learned from no more rows than these; fewer where the leaves of every row in all trees are kept.
-MOST_ROWS, MOST_ROWS_WITH_LEAVES = 10_000, 1_000
+MOST_ROWS, MOST_ROWS_WITH_LEAVES = 5_000, 1_000
 
 Slopes = tuple[float, Floats]
 
@@ -221,7 +221,7 @@ def _slopes(means: Any, rows_of_parts: Any, perturbation: Perturbation, n_thread
 def on_unseen(model: PerturbedModel, training: TrainingSet, random: np.random.Generator) -> list[HeldOut]:
     """Out-of-bag rows of an ensemble, each asked in trees that have not seen it."""
     soft = model.soft()
-    most = MOST_ROWS if isinstance(soft, SoftBag) else MOST_ROWS_WITH_LEAVES
+    most = MOST_ROWS_WITH_LEAVES if soft.keeps_leaves else MOST_ROWS
     rows = _some(np.arange(training.n_rows), most, random)
     weights = np.ones(len(rows)) if training.weights is None else training.weights[rows]
     answers: dict[int, Callable[[Perturbation], Floats]] = {}

@@ -33,8 +33,8 @@ class Perturbation:
     mode : {"exact", "product"}
         Whether the tests of a path on the same attribute meet the same noise, or each a noise of its own.
     tolerance : float, default=1e-4
-        The largest share of a query's mass that may end in a wrong leaf of a tree: branches are not entered whose mass
-        is below the tolerance divided by the number of leaves.
+        The largest share of a query's mass that may end in a wrong leaf of a tree because negligible branches are not
+        entered.
     """
 
     scale: Floats

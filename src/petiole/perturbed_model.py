@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
 
 from petiole.columns import Floats
@@ -152,7 +153,7 @@ def unwrapped(estimator: Any) -> Any:
 
 
 def is_frozen(estimator: Any) -> bool:
-    return type(estimator).__name__ == "FrozenEstimator"
+    return isinstance(estimator, FrozenEstimator)
 
 
 def fit_clone(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -63,6 +63,11 @@ class SoftModel:
         """Class probabilities of encoded rows."""
         raise NotImplementedError
 
+    @property
+    def keeps_leaves(self) -> bool:
+        """Whether out-of-bag answers need the leaves of every row in all trees, which takes room and time."""
+        return True
+
     def unseen_answer(
         self, training: TrainingSet, rows: npt.NDArray[np.intp], n_threads: int
     ) -> Callable[[Perturbation], Floats]:
@@ -111,10 +116,9 @@ class SoftBag(SoftModel):
     ) -> Callable[[Perturbation], Floats]:
         model = self.model
         weight, prior = float(model.oob_weight), training.class_weights()
-        leaves_are_needed = weight > 0 and model.smoothing_.pseudo_counts(prior) is not None and not model.voting
-        at_a_time = ROWS_WITH_LEAVES if leaves_are_needed else ROWS_WITHOUT
+        at_a_time = ROWS_WITH_LEAVES if self.keeps_leaves else ROWS_WITHOUT
         parts = unseen_rows(model.trees_, training, rows, model.bootstrap, model.seed_, at_a_time)
-        if leaves_are_needed:
+        if self.keeps_leaves:
             counts, _ = counts_with_pseudo(model.trees_, model.smoothing_, weight)
 
             def ask(part: Unseen, asked: Any) -> list[Floats]:
@@ -130,6 +134,12 @@ class SoftBag(SoftModel):
             return model._smoothed_votes(np.concatenate(averages), len(model.trees_))
 
         return answer
+
+    @property
+    def keeps_leaves(self) -> bool:
+        model = self.model
+        is_frequency = model.smoothing_.pseudo_counts(model.class_weights_) is not None
+        return bool(model.oob_weight > 0 and is_frequency and not model.voting)
 
     def _own_tables(self, prior: Floats) -> Any:
         """What the leaves say of the rows in the trees' samples alone."""
