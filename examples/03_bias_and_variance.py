@@ -1,7 +1,7 @@
 """Why noise helps: bias and variance of a tree over the amount of noise, as in section 2.4 of Geurts (2001).
 
 Fifty trees are grown on fifty samples of 300 rows of waveform, and each is asked with more and more noise. The
-variance of the probabilities falls at once; their bias grows much later. In between lies the noise that is worth having.
+variance of the probabilities falls at once; their bias grows much later. In between lies the noise to have.
 """
 
 import matplotlib
