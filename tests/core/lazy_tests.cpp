@@ -89,6 +89,7 @@ LazyTreeOptions random_options(Engine& engine) {
   options.gain_prior = below(engine, 2) * 20;
   options.path_prior = 0.5 * below(engine, 3);
   options.share_from = below(engine, 2) == 0 ? 1 : 512;
+  if (below(engine, 2) == 0) options.max_nodes = static_cast<std::size_t>(1 + below(engine, 20));
   return options;
 }
 
