@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import matplotlib
 import pytest
 
 matplotlib.use("Agg")
+
+
+# A shell that runs the tests in the background has them ignore Ctrl-C, which some of them are about.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
