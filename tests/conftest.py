@@ -20,7 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="session")
 def load_real():
-    """A function from the name of a data set to (frame, labels); nominal columns are strings."""
+    """A function from the name of a data set to (frame, labels); nominal columns are strings, outcomes are among them."""
     folder = os.environ.get("PETIOLE_DATA")
     if not folder:
         pytest.skip("PETIOLE_DATA names no folder with data sets")
@@ -32,7 +32,6 @@ def load_real():
         entry = manifest[name]
         kinds = {column["name"]: str if column["kind"] == "nominal" else float for column in entry["columns"]}
         frame = pd.read_csv(Path(folder) / entry["file"], dtype=kinds, keep_default_na=False, na_values=[""])
-        outcomes = [column["name"] for column in entry["columns"] if "outcome" in column.get("role", "")]
-        return frame.drop(columns=["class", *outcomes]), frame["class"].to_numpy(dtype=str)
+        return frame.drop(columns="class"), frame["class"].to_numpy(dtype=str)
 
     return load
