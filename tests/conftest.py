@@ -20,7 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="session")
 def load_real():
-    """A function from the name of a data set to (frame, labels); nominal columns are strings, outcomes are among them."""
+    """A function from the name of a data set to (frame, labels); nominal columns are strings, outcomes stay in."""
     folder = os.environ.get("PETIOLE_DATA")
     if not folder:
         pytest.skip("PETIOLE_DATA names no folder with data sets")
