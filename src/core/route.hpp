@@ -48,7 +48,6 @@ class Router {
 
   std::size_t n_nodes() const { return original_.size(); }
   LeafId n_leaves() const { return n_leaves_; }
-  LeafId leaf_index_of_original(NodeId node) const { return leaf_index_[static_cast<std::size_t>(node)]; }
   int n_features_needed() const { return n_features_needed_; }
 
   struct Step {  // a leaf steps to itself

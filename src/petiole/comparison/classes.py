@@ -1,12 +1,9 @@
-"""Lists of classes and actions: each named once, put together, and looked up."""
+"""Lists of classes and actions: each named once, and put together."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from petiole.labels import Codes
 from petiole.tables import Array, as_array
 
 
@@ -29,6 +26,7 @@ def distinct_names(parameter: str, names: Any, length: int, what: str) -> Array:
 def union(*parts: Array) -> Array:
     """All classes of several lists, sorted.
 
+    >>> import numpy as np
     >>> union(np.array([3, 1]), np.array([2, 3]))
     array([1, 2, 3])
     """
@@ -38,9 +36,3 @@ def union(*parts: Array) -> Array:
     except TypeError:
         types = ", ".join(sorted({type(label).__name__ for label in classes}))
         raise TypeError(f"labels are of types {types}: convert truth and predictions to one type") from None
-
-
-def positions(labels: Array, classes: Array) -> Codes:
-    """Where each of the labels is among the classes; all must be."""
-    place = {label: position for position, label in enumerate(classes.tolist())}
-    return np.array([place[label] for label in labels.tolist()], dtype=np.int32)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from petiole.columns import Floats
-from petiole.comparison.classes import distinct_names, positions, union
+from petiole.comparison.classes import distinct_names, union
 from petiole.judged import check_probabilities
 from petiole.labels import Codes, check_weights, encode_labels, label_codes
 from petiole.tables import Array, as_array
@@ -227,7 +227,7 @@ def _classes_of_both(y_true: Any, also: Array | None) -> tuple[Array, Codes]:
     if also is None:
         return classes, codes
     both = union(classes, also)
-    return both, positions(classes, both)[codes]
+    return both, label_codes(classes, both, "labels")[codes]
 
 
 def _read_predictions(predictions: Any) -> Array:

@@ -14,7 +14,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from petiole.columns import Floats
-from petiole.comparison.classes import positions
 from petiole.comparison.decomposition import BiasVariance, check_rows, of_probabilities, of_votes, read_truth
 from petiole.comparison.rendering import as_markdown, as_text
 from petiole.comparison.resampling import Wholes, as_generator
@@ -244,7 +243,7 @@ class _Work:
         given = np.asarray(model.predict_proba(self.X_test), dtype=np.float64)
         proba = np.zeros((len(given), len(self.classes)))
         # a learning set may lack classes
-        proba[:, positions(np.asarray(model.classes_), self.classes)] = given
+        proba[:, label_codes(model.classes_, self.classes, "y")] = given
         return proba
 
 
