@@ -1,4 +1,4 @@
-"""How far a run is and how long it will take: a bar if rich is there, lines otherwise."""
+"""How far a run is and how long it will take: a bar on a terminal, lines otherwise."""
 
 from __future__ import annotations
 
@@ -134,15 +134,8 @@ class Bar:
 
 
 def make_progress() -> Progress:
-    """A bar on a terminal if rich is installed (``pip install "petiole[cli]"``), lines otherwise."""
-    if sys.stderr.isatty():
-        try:
-            import rich.progress  # noqa: F401
-
-            return Bar()
-        except ImportError:
-            pass
-    return Lines()
+    """A bar on a terminal, lines otherwise."""
+    return Bar() if sys.stderr.isatty() else Lines()
 
 
 def failure_text(outcome: Outcome) -> str:
