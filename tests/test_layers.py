@@ -22,7 +22,7 @@ LAYERS = [
     {"soft_models", "perturbed_model", "noise_tuning"},
     {"dual"},
     {"metrics", "decisions"},
-    {"convert", "plotting", "recalibration", "comparison"},
+    {"convert", "export", "plotting", "recalibration", "comparison"},
     {"experiments"},
     {"__main__"},
 ]

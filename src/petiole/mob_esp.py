@@ -275,7 +275,7 @@ random_state, n_jobs, verbose
 
     def _average(self, matrix: npt.NDArray[Any]) -> Floats:
         rows, n_threads = getattr(_core.VoteRows, self.rows), self._n_threads()
-        n_voters = _n_voters(self.voters, len(self.trees_))
+        n_voters = n_voters_of(self.voters, len(self.trees_))
         router = self.trees_.router
         _, _, proba, _ = self.vote_tables_.look_up(router, matrix, self._ballot, n_voters, rows, None, n_threads)
         lost = np.isnan(proba[:, 0])
@@ -413,7 +413,7 @@ class FiledRows:
         n_trees = leaves.shape[1]
         found = _core.Members(leaves, None, self.n_leaves)
         which = getattr(_core.VoteRows, rows)
-        _, _, proba = self.core.look_up_members(found, self.ballot, _n_voters(voters, n_trees), which, 1)
+        _, _, proba = self.core.look_up_members(found, self.ballot, n_voters_of(voters, n_trees), which, 1)
         lost = np.isnan(proba[:, 0])
         if lost.any():
             tables = zip(self.fallback, leaves[lost].T, strict=True)
@@ -509,7 +509,7 @@ def _copies(ensemble: Any, n_rows: int, n_members: int) -> npt.NDArray[np.uint16
     return np.ascontiguousarray(np.minimum(np.column_stack(drawn), 65_535), dtype=np.uint16)
 
 
-def _n_voters(voters: str, n_trees: int) -> int:
+def n_voters_of(voters: str, n_trees: int) -> int:
     return n_trees if voters == "all" else max(1, round(UNSEEN_SHARE * n_trees))
 
 

@@ -14,7 +14,7 @@ from petiole.bagging import BaggedPETClassifier
 from petiole.ensemble import Floats, ForestClassifier, counts_with_pseudo, frequency_tables
 from petiole.forest import Forest, sample_copies
 from petiole.grow import TrainingSet
-from petiole.mob_esp import MOBESPClassifier, _n_voters
+from petiole.mob_esp import MOBESPClassifier, n_voters_of
 from petiole.perturbation import Perturbation
 from petiole.pet import PETClassifier
 from petiole.probability_forest import Part, ProbabilityForestClassifier, _filled, part_seed
@@ -162,7 +162,7 @@ class SoftVotes(SoftModel):
     def answer(self, matrix: npt.NDArray[Any], perturbation: Perturbation, n_threads: int) -> Floats:
         model = self.model
         found = self.router.members(matrix, perturbation.core, None, n_threads)
-        n_voters, which = _n_voters(model.voters, len(model.trees_)), getattr(_core.VoteRows, model.rows)
+        n_voters, which = n_voters_of(model.voters, len(model.trees_)), getattr(_core.VoteRows, model.rows)
         _, _, proba = model.vote_tables_.look_up_members(found, model._ballot, n_voters, which, n_threads)
         return _filled(proba, np.asarray(_core.out_of_bag_average(found, model._fallback, None, n_threads)))
 

@@ -1,0 +1,279 @@
+"""A fitted model as an ONNX graph: sums over leaves, and what the model makes of them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole.bagging import BaggedPETClassifier
+from petiole.ensemble import frequency_tables
+from petiole.export.leaf_sums import Entries, LeafSums, vote_rows
+from petiole.export.onnx_columns import add_branch_columns, add_inputs, add_label
+from petiole.export.onnx_graph import ML, Graph
+from petiole.export.onnx_trees import BranchColumns, missing_by_tree, tree_ensemble_attributes
+from petiole.export.refusal import check_exportable
+from petiole.forest import Forest
+from petiole.mob_esp import MOBESPClassifier, n_voters_of
+from petiole.pet import PETClassifier
+from petiole.pool import LogPool
+from petiole.probability_forest import ProbabilityForestClassifier
+from petiole.smoothing import Raw
+
+Floats = npt.NDArray[np.float64]
+Answer = Callable[[Graph, str], str]  # from the graph and the matrix of columns to probabilities
+
+# Sums come back in single precision: means that are this close may be equal.
+TIE = 1e-6
+
+
+def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
+    """A fitted classifier as an ONNX model, for onnxruntime and others.
+
+    It has the outputs ``label`` and ``probabilities``. Its input is one matrix ``X`` of double precision if all columns
+    are numbers, otherwise one input per column, of shape (rows, 1), with the column's name: numbers in double
+    precision, categories as texts or whole numbers. Only averages over *single* leaves can be written: where petiole
+    would divide a row over several branches (a missing value, unless ``missing="separate"``, or a category that a node
+    has not seen) the probabilities are NaN, which is no answer rather than a wrong one.
+
+    Parameters
+    ----------
+    model : fitted PETClassifier, BaggedPETClassifier, MOBESPClassifier or ProbabilityForestClassifier
+    path : where to write it, optional
+
+    Returns
+    -------
+    bytes
+        The serialised model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from petiole import BaggedPETClassifier
+    >>> from petiole.export import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BaggedPETClassifier(n_estimators=8, random_state=0).fit(X, y)
+    >>> import onnxruntime
+    >>> session = onnxruntime.InferenceSession(to_onnx(model))
+    >>> label, proba = session.run(None, {"X": X[:1]})
+    >>> bool(abs(proba - model.predict_proba(X[:1])).max() < 1e-6)
+    True
+    """
+    why_not = "ONNX has operators for trees, and none for what this model does with a query."
+    check_exportable(model, tuple(_ANSWERS), "ONNX", why_not)
+    graph = Graph()
+    matrix = add_inputs(graph, model.encoder_)
+    proba = _ANSWERS[type(model)](model)(graph, matrix)
+    label, label_type = add_label(graph, proba, model.classes_)
+    graph.output(label, "label", label_type, ["rows"])
+    graph.output(proba, "probabilities", np.float64, ["rows", len(model.classes_)])
+    properties = {"classes": repr(model.classes_.tolist()), "petiole_class": type(model).__name__}
+    written: bytes = graph.finish(
+        type(model).__name__, "Class probabilities by petiole", properties
+    ).SerializeToString()
+    if path is not None:
+        with open(path, "wb") as file:
+            file.write(written)
+    return written
+
+
+def _sum_leaves(graph: Graph, matrix: str, sums: LeafSums) -> str:
+    """The sums over the trees in double precision; rows that get lost become NaN."""
+    branch_columns = BranchColumns(sums.trees[0].n_features)
+    attributes, loses_rows = tree_ensemble_attributes(sums, branch_columns)
+    columns = add_branch_columns(graph, matrix, branch_columns.tables())
+    found = graph.add("TreeEnsembleRegressor", columns, domain=ML, aggregate_function="SUM", **attributes)
+    total = graph.cast(found, np.float64)
+    nan = graph.constant(np.float64(np.nan))
+    if loses_rows:
+        is_lost = graph.add("Greater", graph.columns(total, sums.n_columns, sums.n_columns + 1), graph.constant(0.5))
+        total = graph.add("Where", is_lost, nan, graph.columns(total, 0, sums.n_columns))
+    spread, _ = missing_by_tree(sums.trees)
+    if spread:
+        values = graph.add("Gather", matrix, graph.constant(np.array(spread, dtype=np.int64)), axis=1)
+        is_missing = graph.add("Not", graph.add("Equal", values, values))
+        any_missing = graph.largest(graph.cast(is_missing, np.float64))
+        total = graph.add("Where", graph.add("Greater", any_missing, graph.constant(0.5)), nan, total)
+    return total
+
+
+def _mean_of_tables(trees: Any, tables: list[Floats]) -> LeafSums:
+    share = 1.0 / len(tables)
+    entries = [Entries.of_table(np.asarray(table)).scaled(share) for table in tables]
+    return LeafSums(list(trees), entries, np.shape(tables[0])[1])
+
+
+def _answer_of_tree(model: PETClassifier) -> Answer:
+    tree = model.tree_
+    sums = _mean_of_tables([tree], [model.node_probabilities_[tree.leaves]])
+    return lambda graph, matrix: _sum_leaves(graph, matrix, sums)
+
+
+def _answer_of_bag(model: BaggedPETClassifier) -> Answer:
+    sums, n_trees = _mean_of_tables(model.trees_, model.tables_), len(model.trees_)
+
+    def answer(graph: Graph, matrix: str) -> str:
+        proba = _sum_leaves(graph, matrix, sums)
+        if model.voting != "laplace":
+            return proba
+        votes = graph.add("Mul", proba, graph.constant(float(n_trees)))
+        more = graph.add("Add", votes, graph.constant(1.0))
+        return graph.add("Div", more, graph.constant(float(n_trees + sums.n_columns)))
+
+    return answer
+
+
+class VotedSums:
+    """The columns of a forest's sums that MOB-ESP needs: votes, what decides ties, leaf matrices, and further tables.
+
+    Votes come first, K columns; then K with the frequencies that decide ties; then those of :func:`vote_rows`; then
+    ``tables``, as means.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        vote_tables: Any,
+        oob_weight: float,
+        tables: Any,
+        n_classes: int,
+        n_voting: int,
+    ) -> None:
+        self.n_classes, n_trees = n_classes, len(forest)
+        self.rows_at = 2 * n_classes
+        self.tables_at = self.rows_at + n_classes + n_classes**2
+        ties = frequency_tables(forest, Raw(), 0.0)
+        entries = []
+        for index, rows in enumerate(vote_rows(vote_tables.state(), oob_weight)):
+            parts = [
+                rows._replace(column=rows.column + self.rows_at),
+                Entries.of_table(np.asarray(tables.of_tree(index)), self.tables_at).scaled(1.0 / n_trees),
+            ]
+            if index < n_voting:
+                parts.append(Entries.of_table(np.eye(n_classes)[forest.core.leaf_votes(index)]))
+                parts.append(Entries.of_table(np.asarray(ties.of_tree(index)), n_classes).scaled(1.0 / n_voting))
+            entries.append(Entries.together(parts))
+        self.leaf_sums = LeafSums(list(forest), entries, self.tables_at + tables.n_columns)
+
+    def votes(self, graph: Graph, sums: str) -> str:
+        return graph.columns(sums, 0, self.n_classes)
+
+    def means(self, graph: Graph, sums: str) -> str:
+        """The means of ``tables``."""
+        return graph.columns(sums, self.tables_at, self.leaf_sums.n_columns)
+
+    def winner(self, graph: Graph, sums: str, prior: Floats) -> str:
+        """1 for the class with the most votes, 0 for others; ties as petiole decides them."""
+        votes = self.votes(graph, sums)
+        frequencies = graph.columns(sums, self.n_classes, 2 * self.n_classes)
+        best = _largest_of(graph, votes, None, 0.5)
+        best = _largest_of(graph, frequencies, best, TIE)
+        weights = graph.add("Add", graph.add("Mul", votes, graph.constant(0.0)), graph.constant(prior / prior.sum()))
+        best = _largest_of(graph, weights, best, 1e-12)
+        first = graph.add("ArgMax", best, axis=1, keepdims=1)
+        is_winner = graph.add("Equal", first, graph.constant(np.arange(self.n_classes)[np.newaxis]))
+        return graph.cast(is_winner, np.float64)
+
+    def answer(self, graph: Graph, sums: str, weights: str, instead: str) -> str:
+        """The mean of what leaves keep for votes, in proportion to ``weights``; ``instead`` where that is nothing."""
+        k = self.n_classes
+        shares = graph.columns(sums, self.rows_at, self.rows_at + k)
+        counts = graph.add("Where", graph.add("Greater", shares, graph.constant(0.5)), weights, graph.constant(0.0))
+        per_leaf = graph.add("Div", counts, graph.add("Max", shares, graph.constant(1.0)))
+        said = graph.columns(sums, self.rows_at + k, self.tables_at)
+        shape = graph.constant(np.array([-1, k, k], dtype=np.int64))
+        by_vote = graph.add("Mul", graph.add("Reshape", said, shape), _unsqueezed(graph, per_leaf))
+        total = graph.add("ReduceSum", by_vote, graph.constant(np.array([1], dtype=np.int64)), keepdims=0)
+        answered = graph.total(counts)
+        mean = graph.add("Div", total, graph.add("Max", answered, graph.constant(1e-12)))
+        return graph.add("Where", graph.add("Greater", answered, graph.constant(0.0)), mean, instead)
+
+
+def _largest_of(graph: Graph, values: str, among: str | None, slack: float) -> str:
+    """1 for the values of each row that are within ``slack`` of the largest, among those marked."""
+    if among is not None:
+        marked = graph.add("Greater", among, graph.constant(0.5))
+        values = graph.add("Where", marked, values, graph.constant(-1.0))
+    bound = graph.add("Sub", graph.largest(values), graph.constant(slack))
+    return graph.cast(graph.add("GreaterOrEqual", values, bound), np.float64)
+
+
+def _unsqueezed(graph: Graph, value: str) -> str:
+    return graph.add("Unsqueeze", value, graph.constant(np.array([2], dtype=np.int64)))
+
+
+def _answer_of_mob_esp(model: MOBESPClassifier) -> Answer:
+    voting = n_voters_of(model.voters, len(model.trees_))
+    fallback = model._spread_tables()
+    voted = VotedSums(model.trees_, model.vote_tables_, model.oob_weight_, fallback, len(model.classes_), voting)
+
+    def answer(graph: Graph, matrix: str) -> str:
+        sums = _sum_leaves(graph, matrix, voted.leaf_sums)
+        winner_only = model.rows == "winner"
+        weights = voted.winner(graph, sums, model.class_weights_) if winner_only else voted.votes(graph, sums)
+        return _lost_as_nan(graph, sums, voted.answer(graph, sums, weights, voted.means(graph, sums)))
+
+    return answer
+
+
+def _lost_as_nan(graph: Graph, sums: str, proba: str) -> str:
+    """NaN where the sums are NaN, which comparisons have hidden."""
+    zero = graph.add("Mul", graph.columns(sums, 0, 1), graph.constant(0.0))
+    return graph.add("Add", proba, zero)
+
+
+def _answer_of_pool(model: ProbabilityForestClassifier) -> Answer:
+    n_classes = len(model.classes_)
+    voted = [
+        VotedSums(part.forest, part.vote_tables, 1.0, part.tables, n_classes, len(part.forest)) for part in model.parts_
+    ]
+
+    def answer(graph: Graph, matrix: str) -> str:
+        components: list[str] = []
+        sums = ""
+        for of_part in voted:
+            sums = _sum_leaves(graph, matrix, of_part.leaf_sums)
+            components += _components(graph, sums, of_part, model)
+        components.append(graph.constant(model.prior_[np.newaxis]))
+        return _lost_as_nan(graph, sums, _pooled(graph, components, model.pool_))
+
+    return answer
+
+
+def _components(graph: Graph, sums: str, voted: VotedSums, model: ProbabilityForestClassifier) -> list[str]:
+    """What each component of one part says: as ``ProbabilityForestClassifier`` itself reads its tables."""
+    k, means = voted.n_classes, voted.means(graph, sums)
+    in_tables = ["raw", *(name for name in ("eb", "coarse", "oob") if name in model.components)]
+    found = {name: graph.columns(means, k * i, k * (i + 1)) for i, name in enumerate(in_tables)}
+    if "oob" in found:
+        n_columns = voted.leaf_sums.n_columns - voted.tables_at
+        share = graph.columns(means, n_columns - 1, n_columns)
+        scaled = graph.add("Div", found["oob"], graph.add("Max", share, graph.constant(1e-300)))
+        has_some = graph.add("Greater", share, graph.constant(0.0))
+        found["oob"] = graph.add("Where", has_some, scaled, found["raw"])
+    if "votes" in model.components:
+        found["votes"] = voted.answer(graph, sums, voted.votes(graph, sums), found["raw"])
+    return [found[name] for name in model.components]
+
+
+def _pooled(graph: Graph, components: list[str], pool: LogPool) -> str:
+    """The logarithmic opinion pool."""
+    scores = []
+    for proba, weights in zip(components, pool.weights, strict=True):
+        raised = graph.add("Max", proba, graph.constant(float(pool.floor)))
+        logs = graph.add("Log", graph.add("Div", raised, graph.total(raised)))
+        scores.append(graph.add("Mul", logs, graph.constant(weights)))
+    total = functools.reduce(lambda one, two: graph.add("Add", one, two), scores)
+    return graph.add("Softmax", graph.add("Add", total, graph.constant(pool.intercepts)), axis=1)
+
+
+_ANSWERS: dict[type, Callable[[Any], Answer]] = {
+    PETClassifier: _answer_of_tree,
+    BaggedPETClassifier: _answer_of_bag,
+    MOBESPClassifier: _answer_of_mob_esp,
+    ProbabilityForestClassifier: _answer_of_pool,
+}

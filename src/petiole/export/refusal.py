@@ -1,0 +1,22 @@
+"""What is said when a model cannot leave petiole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+
+class ExportError(ValueError):
+    """The model cannot be written in the wanted form; the message says why and what to do."""
+
+
+def check_exportable(model: Any, kinds: tuple[type, ...], form: str, why_not: str) -> None:
+    """``model`` is fitted and one of the kinds that can be written."""
+    if not isinstance(model, kinds):
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise ExportError(
+            f"a {type(model).__name__} cannot be written as {form}: {why_not} Export one of {names}, or keep the model "
+            "in petiole's own format (model.save)."
+        )
+    check_is_fitted(model)
