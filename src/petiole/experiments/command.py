@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from petiole.experiments import nielsen_2004, nielsen_2004_page
+from petiole.experiments import nielsen_2004, nielsen_2004_page, nielsen_2004_readings
 from petiole.experiments.cells import Experiment
 from petiole.experiments.outcomes import Engine
 from petiole.experiments.pages import Agreement
@@ -32,17 +32,24 @@ class Paper:
     agreements : function of the database's path to a list of Agreement
         The paper's comparisons of two methods, grouped by table and metric, and which of them point the same way here.
         Raises ValueError or FileNotFoundError if the database has no results of the paper.
+    further : functions without arguments to Experiments, default: none
+        Smaller ones that the page tells of, too. They are run after the main one, unless only a part of that is wanted.
     """
 
     experiment: Callable[[], Experiment]
     quick_trials: int
     write_page: Callable[[str | os.PathLike[str], str | os.PathLike[str]], Path]
     agreements: Callable[[str | os.PathLike[str]], list[Agreement]]
+    further: tuple[Callable[[], Experiment], ...] = ()
 
 
 PAPERS = {
     nielsen_2004.NAME: Paper(
-        nielsen_2004.experiment, nielsen_2004.QUICK_TRIALS, nielsen_2004_page.write, nielsen_2004_page.agreements
+        nielsen_2004.experiment,
+        nielsen_2004.QUICK_TRIALS,
+        nielsen_2004_page.write,
+        nielsen_2004_page.agreements,
+        (nielsen_2004_readings.readings, nielsen_2004_readings.countings),
     ),
 }
 
@@ -77,10 +84,23 @@ def reproduce(options: argparse.Namespace) -> int:
 def _compute(paper: Paper, options: argparse.Namespace) -> bool:
     """Run the cells; whether some failed."""
     trials = paper.quick_trials if options.quick and options.trials is None else options.trials
-    experiment = paper.experiment().restricted(data_sets=options.datasets, methods=options.methods, trials=trials)
-    engine = _make_engine(options)
-    summary = run(experiment, options.database, jobs=options.jobs, engine=engine, progress=make_progress())
-    print(summary)
+    grids = [paper.experiment().restricted(data_sets=options.datasets, methods=options.methods, trials=trials)]
+    if options.datasets is None and options.methods is None and options.trials is None:
+        grids += [_shortened(make(), trials) for make in paper.further]
+    failed = [_run(grid, options) for grid in grids]  # all of them, whether or not the first fails
+    return any(failed)
+
+
+def _shortened(experiment: Experiment, trials: int | None) -> Experiment:
+    return experiment if trials is None else experiment.restricted(trials=min(trials, experiment.trials))
+
+
+def _run(experiment: Experiment, options: argparse.Namespace) -> bool:
+    """Run the cells of an experiment; whether some failed."""
+    summary = run(
+        experiment, options.database, jobs=options.jobs, engine=_make_engine(options), progress=make_progress()
+    )
+    print(f"{experiment.name}: {summary}")
     for cell, error in summary.errors.items():
         print(f"\n{cell.data_set}, trial {cell.trial}, {cell.method}:\n{error.strip()}", file=sys.stderr)
     return bool(summary.errors)

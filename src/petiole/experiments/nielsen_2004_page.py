@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from petiole.comparison import win_tie_loss
 from petiole.comparison.rendering import as_markdown
+from petiole.experiments import nielsen_2004_readings_page
 from petiole.experiments.nielsen_2004 import (
     ADDED,
     B_PETS,
@@ -52,6 +53,7 @@ COLUMNS = {
 PRINTED_NAMES = {B_PETS: "b_pets", EB_PETS: "eb_pets", MOB_ESP: "mob_esp"}
 TABLES = ((2, B_PETS, EB_PETS), (6, EB_PETS, MOB_ESP))
 N_FURTHEST = 8
+TARGET_MINUTES, N_CORES = 15, 2
 
 
 def write(database: str | os.PathLike[str], page: str | os.PathLike[str]) -> Path:
@@ -59,7 +61,9 @@ def write(database: str | os.PathLike[str], page: str | os.PathLike[str]) -> Pat
     results = _read(database)
     picture = Path(page).parent / "images" / f"{Path(page).stem}.png"
     drawn = _draw(results, picture)
-    return write_page(page, render(results, picture.relative_to(Path(page).parent).as_posix() if drawn else None))
+    shown = picture.relative_to(Path(page).parent).as_posix() if drawn else None
+    tried = nielsen_2004_readings_page.section(database)
+    return write_page(page, f"{render(results, shown)}\n\n## What we tried where it does not come out\n\n{tried}")
 
 
 def agreements(database: str | os.PathLike[str]) -> list[Agreement]:
@@ -140,8 +144,7 @@ def _introduction(results: Results) -> str:
     missing = [name for name in SOURCES if name not in results.data_sets]
     lines = [
         f"{len(results.data_sets)} data sets, {state}, {len(results.methods)} methods: {_n_ensembles(results):,} "
-        f"ensembles of 128 trees, computed with petiole {', '.join(results.versions)} at "
-        f"{results.mean_seconds:.3f} s each.",
+        f"ensembles of 128 trees, computed with petiole {', '.join(results.versions)}. {_time(results)}",
     ]
     if n_trials < TRIALS:
         lines.append(
@@ -151,6 +154,18 @@ def _introduction(results: Results) -> str:
     if missing:
         lines.append(f"Not there: {', '.join(missing)}.")
     return "\n\n".join(lines)
+
+
+def _time(results: Results) -> str:
+    """How long it took, and whether the whole would be done in time."""
+    whole = results.mean_seconds * TRIALS * len(SOURCES) * len(results.methods)
+    target = "meets" if whole / N_CORES <= TARGET_MINUTES * 60 else "misses"
+    return (
+        f"{results.mean_seconds:.3f} s each, {results.total_seconds / 60:.1f} minutes in all, by the clock, other work "
+        f"on the machine included. Divided among {N_CORES} processes the whole experiment takes "
+        f"{whole / 60 / N_CORES:.1f} minutes, which {target} the project's target of {TARGET_MINUTES} minutes on "
+        f"{N_CORES} cores."
+    )
 
 
 def _n_ensembles(results: Results) -> int:
