@@ -9,13 +9,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from petiole.experiments import nielsen_2004, nielsen_2004_page, nielsen_2004_readings
+from petiole.experiments import (
+    nielsen_2004,
+    nielsen_2004_page,
+    nielsen_2004_readings,
+    summary_page,
+    zadrozny_elkan_2001,
+    zadrozny_elkan_2001_figures,
+    zadrozny_elkan_2001_page,
+)
 from petiole.experiments.cells import Experiment
 from petiole.experiments.outcomes import Engine
 from petiole.experiments.pages import Agreement
 from petiole.experiments.progress import make_progress
 from petiole.experiments.runner import run
 
+SUMMARY = "summary"
 INTERRUPTED = 130  # what shells report after Ctrl-C
 
 
@@ -51,6 +60,13 @@ PAPERS = {
         nielsen_2004_page.agreements,
         (nielsen_2004_readings.readings, nielsen_2004_readings.countings),
     ),
+    zadrozny_elkan_2001.NAME: Paper(
+        zadrozny_elkan_2001.experiment,
+        zadrozny_elkan_2001.QUICK_TRIALS,
+        zadrozny_elkan_2001_page.write,
+        zadrozny_elkan_2001_page.agreements,
+        (zadrozny_elkan_2001_figures.sorted_scores,),
+    ),
 }
 
 
@@ -69,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """Compute what is missing, unless told not to, and write the page."""
+    if options.paper == SUMMARY:
+        return _summarise(options)
     paper = PAPERS[options.paper]
     failed = False if options.page_only else _compute(paper, options)
     page = options.page or Path("docs") / "reproduction" / f"{options.paper}.md"
@@ -79,6 +97,15 @@ def reproduce(options: argparse.Namespace) -> int:
             raise
         print(f"no page: {error}")
     return 1 if failed else 0
+
+
+def _summarise(options: argparse.Namespace) -> int:
+    """Write the page over all papers from what the databases have."""
+    counted = {name: paper.agreements for name, paper in PAPERS.items()}
+    page = options.page or Path("docs") / "reproduction" / "index.md"
+    databases = [name.strip() for name in options.database.split(",") if name.strip()]
+    print(f"wrote {summary_page.write(counted, databases, page)}")
+    return 0
 
 
 def _compute(paper: Paper, options: argparse.Namespace) -> bool:
@@ -123,14 +150,20 @@ def make_parser() -> argparse.ArgumentParser:
         description="Run a paper's experiment and write a page with its tables beside ours. Finished cells are kept in "
         "the database: stop whenever you like, the same command goes on.",
     )
-    parser.add_argument("paper", choices=sorted(PAPERS))
+    parser.add_argument(
+        "paper", choices=[*sorted(PAPERS), SUMMARY], help=f"{SUMMARY}: only a page over all papers, nothing is run"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1); 0 runs the cells in this one")
     parser.add_argument("--trials", type=int, help="trials of each data set (default: as in the paper)")
     parser.add_argument("--datasets", type=_names, help="names with commas between them (default: all)")
     parser.add_argument("--methods", type=_names, help="names with commas between them (default: all)")
     parser.add_argument("--quick", action="store_true", help="a few trials: less than two minutes")
-    parser.add_argument("--database", default="petiole-experiments.sqlite", help="default: %(default)s")
-    parser.add_argument("--page", help="default: docs/reproduction/<paper>.md")
+    parser.add_argument(
+        "--database",
+        default="petiole-experiments.sqlite",
+        help="default: %(default)s; for the summary several, with commas",
+    )
+    parser.add_argument("--page", help="default: docs/reproduction/<paper>.md; of the summary index.md")
     parser.add_argument("--page-only", action="store_true", help="write the page from what is there, compute nothing")
     parser.add_argument("--engine", choices=("processes", "dask"), default="processes", help="default: %(default)s")
     parser.add_argument("--address", help="of a Dask scheduler (default: a cluster on this machine)")

@@ -144,7 +144,7 @@ def lift_name(share: float) -> str:
 
 
 def _bagged(n_trees: int, common: Mapping[str, Any], smoothing: Any) -> BaggedPETClassifier:
-    growth = {"criterion": "gain_ratio", "threshold": "data", "bootstrap": "plain", "n_jobs": 1}
+    growth: dict[str, Any] = {"criterion": "gain_ratio", "threshold": "data", "bootstrap": "plain", "n_jobs": 1}
     return BaggedPETClassifier(n_trees, smoothing=smoothing, **growth, **common)
 
 

@@ -18,7 +18,7 @@ KDD98, KDD98_SAMPLE, COIL, COIL_REDRAWN = "kdd98", "kdd98-sample", "coil2000", "
 FOLDER_VARIABLE = "PETIOLE_KDD98"
 # People in the contest's training and test set (section 3 of the paper): profits are scaled to these numbers.
 PEOPLE = (95_412, 96_367)
-# The seven attributes in the sample, under its names; they are recalled, not confirmed. RFA_2A is made from LAST_GIFT_AMT.
+# Of the seven attributes (recalled, not confirmed) under the sample's names; RFA_2A is made from LAST_GIFT_AMT.
 SAMPLE_NUMBERS = ("INCOME_GROUP", "MONTHS_SINCE_FIRST_GIFT", "MONTHS_SINCE_LAST_GIFT")
 SAMPLE_HISTORY = ("LAST_GIFT_AMT", "RECENT_AVG_GIFT_AMT")
 # Lower ends of the classes D, E, F and G of RFA_2A, in dollars, recalled from the contest's documentation.
