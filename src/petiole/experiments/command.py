@@ -58,7 +58,7 @@ PAPERS = {
         nielsen_2004.QUICK_TRIALS,
         nielsen_2004_page.write,
         nielsen_2004_page.agreements,
-        (nielsen_2004_readings.readings, nielsen_2004_readings.countings),
+        (nielsen_2004_readings.readings, nielsen_2004_readings.countings, nielsen_2004.timing),
     ),
     zadrozny_elkan_2001.NAME: Paper(
         zadrozny_elkan_2001.experiment,
