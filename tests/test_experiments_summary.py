@@ -46,6 +46,9 @@ def test_the_first_database_that_has_a_paper_counts(tmp_path):
     (tmp_path / "full").touch()
     page = write({"first-2001": counted}, [tmp_path / "empty", tmp_path / "full"], tmp_path / "index.md")
     assert "1 of 2" in page.read_text(encoding="utf-8")
+    pytest.importorskip("matplotlib")
+    assert "(images/index.png)" in page.read_text(encoding="utf-8")
+    assert (tmp_path / "images" / "index.png").stat().st_size > 1000
 
 
 def test_every_paper_without_results_is_not_run(tmp_path, capsys):

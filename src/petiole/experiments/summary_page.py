@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from petiole.comparison.rendering import as_markdown
 from petiole.experiments.pages import Agreement, write_page
@@ -22,7 +23,9 @@ def write(
     if not any(Path(one).exists() for one in databases):
         raise FileNotFoundError(f"database={str(databases[0])!r}: there is no such file; run an experiment first")
     found = {name: count_paper(counted, databases) for name, counted in papers.items()}
-    return write_page(page, render(found))
+    picture = Path(page).parent / "images" / f"{Path(page).stem}.png"
+    drawn = _draw({name: groups for name, groups in found.items() if groups}, picture)
+    return write_page(page, render(found, f"images/{picture.name}" if drawn else None))
 
 
 def count_paper(counted: Counted, databases: Sequence[str | os.PathLike[str]]) -> list[Agreement] | None:
@@ -35,7 +38,7 @@ def count_paper(counted: Counted, databases: Sequence[str | os.PathLike[str]]) -
     return None
 
 
-def render(found: Mapping[str, list[Agreement] | None]) -> str:
+def render(found: Mapping[str, list[Agreement] | None], picture: str | None = None) -> str:
     """The page as text; papers without comparisons are left out."""
     run = {name: groups for name, groups in found.items() if groups}
     missing = [name for name, groups in found.items() if groups is None]
@@ -47,6 +50,7 @@ def render(found: Mapping[str, list[Agreement] | None]) -> str:
         f"**Of {n} published comparisons of two methods that print tells apart, {same} point the same way here.** A "
         "comparison is one of two methods under one metric on one data set, or on all of them where the paper gives "
         "only a count.",
+        *([f"![Share of comparisons that point the same way, by paper]({picture})"] if picture else []),
         _overview(run, missing),
         "“Significant there, confirmed” counts the differences that are significant in the paper, and those of them "
         "that are significant here in the same direction; a paper without tests has none. Each page tells what is "
@@ -80,3 +84,33 @@ def _totals(groups: Sequence[Agreement]) -> list[str]:
 def _details(groups: Sequence[Agreement]) -> str:
     rows = [[group.name, *_totals([group])] for group in groups]
     return as_markdown(["comparison", "same better method", "significant there, confirmed", "opposite verdict"], rows)
+
+
+def _draw(run: Mapping[str, list[Agreement]], path: Path) -> bool:
+    """A bar for each paper; False without matplotlib or without papers."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    if not run:
+        return False
+    figure = Figure(figsize=(8, 0.9 + 0.45 * len(run)), layout="constrained")
+    axes = figure.subplots()
+    for place, (name, groups) in enumerate(run.items()):
+        _draw_bar(axes, place, sum(g.same_sign for g in groups), sum(g.n_signs for g in groups))
+        axes.text(-0.01, place, name, ha="right", va="center", fontsize=9)
+    axes.axvline(0.5, color="grey", linestyle=":", zorder=3)
+    axes.set(xlim=(0, 1), ylim=(len(run) - 0.5, -0.5), yticks=[])
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %\n(chance)", "75 %", "100 %"], fontsize=8)
+    axes.set_title("published comparisons that point the same way here", fontsize=10)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    return True
+
+
+def _draw_bar(axes: Any, place: int, same: int, n: int) -> None:
+    share = same / n if n else 0.0
+    axes.barh(place, 1.0, color="0.93", height=0.7)
+    axes.barh(place, share, color="C0", height=0.7)
+    axes.text(0.01, place, f"{same} of {n}", color="white", va="center", fontsize=9, fontweight="bold")
