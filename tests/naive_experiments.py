@@ -68,3 +68,55 @@ def majority(ensemble, X):
         keys = [(votes[k], round(frequencies[k], 9), prior[k], -k) for k in range(len(prior))]
         winners.append(ensemble.classes_[keys.index(max(keys))])
     return np.array(winners)
+
+
+def two_class_scores(y, chances, weights):
+    """MSE summed over both classes and log-loss in bits, row by row."""
+    squares = bits = total = 0.0
+    for label, p, w in zip(y, chances, weights, strict=True):
+        squares += w * sum((t - q) ** 2 for t, q in ((label, p), (1 - label, 1 - p)))
+        q = p if label else 1 - p
+        bits += w * (np.inf if q == 0 else -np.log2(q))
+        total += w
+    return squares / total, bits / total
+
+
+def lift_at(y, chances, weights, share):
+    """The lift of the first people by score; of people with equal scores a part, whatever their class."""
+    groups = {}
+    for label, p, w in zip(y, chances, weights, strict=True):
+        weight, positives = groups.get(p, (0.0, 0.0))
+        groups[p] = (weight + w, positives + w * label)
+    everyone = sum(weight for weight, _ in groups.values())
+    rate = sum(positives for _, positives in groups.values()) / everyone
+    left, found = share * everyone, 0.0
+    for p in sorted(groups, reverse=True):
+        weight, positives = groups[p]
+        part = min(1.0, left / weight)
+        found += part * positives
+        left -= part * weight
+    return found / (share * everyone) / rate
+
+
+def campaign(gifts, chances, amounts, weights, people):
+    """Write to those whose expected gift exceeds 68 cents, one at a time."""
+    earned = sum(
+        w * (gift - 0.68) for gift, p, a, w in zip(gifts, chances, amounts, weights, strict=True) if p * a > 0.68
+    )
+    return earned * people / sum(weights)
+
+
+def same_better(published, ours, more_is_better):
+    """(same, told apart) over all pairs of methods, by looking at each pair."""
+    same = apart = 0
+    methods = list(published)
+    for i, a in enumerate(methods):
+        for b in methods[i + 1 :]:
+            if published[a] == published[b]:
+                continue
+            apart += 1
+            winner = a if (published[a] > published[b]) == more_is_better else b
+            loser = b if winner == a else a
+            if (ours[winner] > ours[loser]) if more_is_better else (ours[winner] < ours[loser]):
+                same += 1
+    return same, apart

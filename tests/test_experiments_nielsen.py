@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,7 @@ import naive_experiments
 import naive_metrics
 import petiole.__main__
 from petiole import BaggedPETClassifier, MOBESPClassifier
-from petiole.experiments import Cell, Database, Outcome, nielsen_2004, read_results
+from petiole.experiments import Cell, Database, Outcome, nielsen_2004, nielsen_2004_page, read_results
 from petiole.experiments import command as reproduce_command
 from petiole.experiments.data import RawTable, from_frame, load_raw
 from petiole.experiments.nielsen_2004 import ENSEMBLES, experiment, judge, majority_votes, run_cell, split
@@ -232,6 +233,31 @@ def test_marks_on_the_page_are_for_the_second_method(results):
     assert paired_marks(results, "lift_area", "EB-PETs", "B-PETs")[row] == -1
     name, pair = compare(results, 2, "mse", "B-PETs", "EB-PETs")[row]
     assert (name, pair.first.published, pair.second.published, pair.published_mark) == ("iondata", "0.247", "0.069", 1)
+
+
+def test_agreements_are_those_of_the_page(results):
+    """Tables 2 and 6 by data set; of tables 3 to 5 the seven lines that do not follow from them, by count."""
+    found = nielsen_2004_page._agreements(results)
+    assert [one.n for one in found] == [20] * 8 + [7] * 4
+    assert (sum(one.same_sign for one in found[:8]), sum(one.n_signs for one in found[:8])) == (146, 146)
+    # MOB-ESP against B-PETs is as printed; the methods with one enhancement have the scores of B-PETs here
+    assert all(1 <= one.same_sign < one.n_signs for one in found[8:11])
+    assert found[8].name == "tables 3 to 5, 0/1-MSE: more wins than losses, or fewer" and found[8].n_marks == 0
+
+
+def test_the_page_tells_the_time(results):
+    timed = replace(results, tables={"processor_seconds": np.full((20, 9, 2), 0.03)})
+    text = nielsen_2004_page.time_spent(results, timed)
+    assert "an ensemble takes 0.030 s" in text
+    assert "the whole experiment 9.0 minutes: 4.5 on 2 cores that are free, which meets the target of 15" in text
+    slow = replace(results, tables={"processor_seconds": np.full((20, 9, 2), 0.3)})
+    assert "which misses the target" in nielsen_2004_page.time_spent(results, slow)
+    assert nielsen_2004_page.time_spent(results, None).endswith("the cells took 1.2 minutes.")
+
+
+@needs_data
+def test_processor_time_is_measured():
+    assert 0 < nielsen_2004.time_cell(nielsen_2004.timing().task(Cell("zoo", 0, "B-PETs")))["processor_seconds"] < 5
 
 
 # The command.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -25,8 +27,8 @@ class Results:
         As :func:`petiole.comparison.win_tie_loss` takes them.
     n_missing : int
         Cells of the grid that are not there (not computed yet, or failed).
-    mean_seconds : float
-        Of a cell.
+    mean_seconds, total_seconds : float
+        Of a cell, and of all cells that are there.
     versions : list of str
         Of petiole, that computed the cells.
     """
@@ -37,6 +39,7 @@ class Results:
     tables: dict[str, Floats]
     n_missing: int
     mean_seconds: float
+    total_seconds: float
     versions: list[str]
 
     @property
@@ -86,10 +89,18 @@ def read_results(database: Database, experiment: Experiment) -> Results:
     grid = experiment.cells()
     n_missing = sum(cell not in scores for cell in grid)
     seconds = database.seconds(experiment)
-    mean_seconds = float(np.mean([seconds[cell] for cell in grid if cell in seconds]))
-    return Results(
-        data_sets, list(experiment.methods), common, tables, n_missing, mean_seconds, database.versions(experiment)
-    )
+    taken = [seconds[cell] for cell in grid if cell in seconds]
+    versions = database.versions(experiment)
+    methods = list(experiment.methods)
+    return Results(data_sets, methods, common, tables, n_missing, float(np.mean(taken)), float(np.sum(taken)), versions)
+
+
+def read_stored(database: str | os.PathLike[str], experiment: Experiment) -> Results:
+    """The results in a database file, which has to exist."""
+    if not Path(database).exists():
+        raise FileNotFoundError(f"database={str(database)!r}: there is no such file; run the experiment first")
+    with Database(database) as store:
+        return read_results(store, experiment)
 
 
 def _whole_trials(experiment: Experiment, there: set[Cell]) -> dict[str, set[int]]:

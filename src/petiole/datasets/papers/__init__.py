@@ -1,7 +1,7 @@
 """Data sets as the papers used them: their classes, rows, codings and splits, as far as the texts say."""
 
 from petiole.datasets.papers.geurts import GEURTS, GrowPruneTest, geurts
-from petiole.datasets.papers.kdd98 import Mailing, kdd98
+from petiole.datasets.papers.kdd98 import Mailing, kdd98, kdd98_gift_history
 from petiole.datasets.papers.margineantu_dietterich import (
     MARGINEANTU_DIETTERICH,
     MARGINEANTU_DIETTERICH_PROBABLY,
@@ -22,6 +22,7 @@ __all__ = [
     "coil2000",
     "geurts",
     "kdd98",
+    "kdd98_gift_history",
     "kdd98_sample",
     "margineantu_dietterich",
     "nielsen",

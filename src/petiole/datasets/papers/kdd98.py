@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from petiole.columns import Floats
 from petiole.datasets.cells import Cell, NumericBuilder, Place
 from petiole.datasets.columns import Numeric, Values, from_names
 from petiole.datasets.description import Description, Loaded
@@ -21,6 +22,8 @@ ROWS = {LEARNING: 95_412, VALIDATION: 96_367}
 KEY = "CONTROLN"
 NUMBERS = ("INCOME", "FISTDATE", "LASTDATE", "NGIFTALL", "NUMPROM", "RFA_2F")
 NAMES = ("RFA_2A", "PEPSTRFL")
+# Gifts in answer to the last 22 promotions before that of the contest.
+ANSWERS = tuple(f"RAMNT_{number}" for number in range(3, 25))
 BLANK: frozenset[Cell] = frozenset({"", "."})
 
 
@@ -62,6 +65,33 @@ def kdd98(folder: str | Path, *, check_size: bool = True) -> Mailing:
                     "check_size=False"
                 )
     return Mailing(_assemble(learning, LEARNING), _assemble(validation | _joined(validation, targets), VALIDATION))
+
+
+def kdd98_gift_history(folder: str | Path) -> tuple[Floats, Floats]:
+    """Read what people gave before, for a model of how much they will give.
+
+    Zadrozny & Elkan (2001) use "a simple linear regression described by" a report of theirs; its regressors, recalled,
+    not confirmed, are LASTGIFT and the mean gift in answer to the last 22 promotions (RAMNT_3 to RAMNT_24).
+
+    Parameters
+    ----------
+    folder : path
+        As of :func:`kdd98`.
+
+    Returns
+    -------
+    train, test : arrays of shape (n_rows, 2)
+        LASTGIFT and the mean gift; the latter is NaN for those who answered none of the promotions.
+    """
+    parts = []
+    for file in (LEARNING, VALIDATION):
+        table = _read(Path(folder), file, ("LASTGIFT", *ANSWERS))
+        gifts = np.column_stack([_numbers(table[name], file, name) for name in ANSWERS])
+        given = ~np.isnan(gifts)
+        with np.errstate(invalid="ignore"):
+            mean = np.where(given, gifts, 0.0).sum(axis=1) / given.sum(axis=1)
+        parts.append(np.column_stack([_numbers(table["LASTGIFT"], file, "LASTGIFT"), mean]))
+    return parts[0], parts[1]
 
 
 def _read(folder: Path, file: str, wanted: Iterable[str]) -> dict[str, list[str]]:
@@ -134,7 +164,7 @@ def _assemble(table: Mapping[str, list[str]], file: str) -> Loaded:
     return Loaded(make_frame(columns), y, description)
 
 
-def _numbers(cells: list[str], file: str, column: str) -> np.ndarray:
+def _numbers(cells: list[str], file: str, column: str) -> Floats:
     builder = NumericBuilder(BLANK)
     bad = builder.add(cells)
     if bad is not None:
