@@ -32,12 +32,16 @@ class Paper:
     agreements : function of the database's path to a list of Agreement
         The paper's comparisons of two methods, grouped by table and metric, and which of them point the same way here.
         Raises ValueError or FileNotFoundError if the database has no results of the paper.
+    further : tuple of functions without arguments to Experiments, default: none
+        Smaller experiments of the same paper, such as those behind a figure. They are computed after the first one,
+        unless a part of that is asked for by name.
     """
 
     experiment: Callable[[], Experiment]
     quick_trials: int
     write_page: Callable[[str | os.PathLike[str], str | os.PathLike[str]], Path]
     agreements: Callable[[str | os.PathLike[str]], list[Agreement]]
+    further: tuple[Callable[[], Experiment], ...] = ()
 
 
 PAPERS = {
@@ -76,14 +80,24 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def _compute(paper: Paper, options: argparse.Namespace) -> bool:
     """Run the cells; whether some failed."""
+    experiments, engine, failed = _chosen(paper, options), _make_engine(options), False
+    for experiment in experiments:
+        summary = run(experiment, options.database, jobs=options.jobs, engine=engine, progress=make_progress())
+        print(summary if len(experiments) == 1 else f"{experiment.name}: {summary}")
+        for cell, error in summary.errors.items():
+            print(f"\n{cell.data_set}, trial {cell.trial}, {cell.method}:\n{error.strip()}", file=sys.stderr)
+        failed |= bool(summary.errors)
+    return failed
+
+
+def _chosen(paper: Paper, options: argparse.Namespace) -> list[Experiment]:
+    """The experiments to run, or parts of them."""
     trials = paper.quick_trials if options.quick and options.trials is None else options.trials
-    experiment = paper.experiment().restricted(data_sets=options.datasets, methods=options.methods, trials=trials)
-    engine = _make_engine(options)
-    summary = run(experiment, options.database, jobs=options.jobs, engine=engine, progress=make_progress())
-    print(summary)
-    for cell, error in summary.errors.items():
-        print(f"\n{cell.data_set}, trial {cell.trial}, {cell.method}:\n{error.strip()}", file=sys.stderr)
-    return bool(summary.errors)
+    first = paper.experiment().restricted(data_sets=options.datasets, methods=options.methods, trials=trials)
+    if options.datasets is not None or options.methods is not None:
+        return [first]
+    further = [make() for make in paper.further]
+    return [first, *(one.restricted(trials=min(one.trials, first.trials)) for one in further)]
 
 
 def _make_engine(options: argparse.Namespace) -> Engine | None:
