@@ -9,7 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from petiole.experiments import nielsen_2004, nielsen_2004_page
+from petiole.experiments import (
+    geurts_2001,
+    geurts_2001_page,
+    margineantu_dietterich_2002,
+    margineantu_dietterich_2002_page,
+    nielsen_2004,
+    nielsen_2004_page,
+)
 from petiole.experiments.cells import Experiment
 from petiole.experiments.outcomes import Engine
 from petiole.experiments.pages import Agreement
@@ -45,6 +52,20 @@ class Paper:
 
 
 PAPERS = {
+    geurts_2001.NAME: Paper(
+        geurts_2001.experiment,
+        geurts_2001.QUICK_TRIALS,
+        geurts_2001_page.write,
+        geurts_2001_page.agreements,
+        (geurts_2001.study_experiment,),
+    ),
+    margineantu_dietterich_2002.NAME: Paper(
+        margineantu_dietterich_2002.experiment,
+        margineantu_dietterich_2002.QUICK_FOLDS,
+        margineantu_dietterich_2002_page.write,
+        margineantu_dietterich_2002_page.agreements,
+        (margineantu_dietterich_2002.gaussians_experiment, margineantu_dietterich_2002.readings_experiment),
+    ),
     nielsen_2004.NAME: Paper(
         nielsen_2004.experiment, nielsen_2004.QUICK_TRIALS, nielsen_2004_page.write, nielsen_2004_page.agreements
     ),
