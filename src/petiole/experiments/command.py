@@ -64,7 +64,7 @@ PAPERS = {
         margineantu_dietterich_2002.QUICK_FOLDS,
         margineantu_dietterich_2002_page.write,
         margineantu_dietterich_2002_page.agreements,
-        (margineantu_dietterich_2002.gaussians_experiment, margineantu_dietterich_2002.readings_experiment),
+        margineantu_dietterich_2002.FURTHER,
     ),
     nielsen_2004.NAME: Paper(
         nielsen_2004.experiment, nielsen_2004.QUICK_TRIALS, nielsen_2004_page.write, nielsen_2004_page.agreements

@@ -252,12 +252,23 @@ def _distance(results: Results) -> str:
                 continue
             n += 1
             if abs(compared.difference) > chance:
-                far.append(f"{title} on {name} ({compared.published} % there, {compared.ours:.2f} % here)")
+                scores = f"{compared.published} % there, {compared.ours:.2f} % here"
+                far.append(f"{title} on {name} ({scores}{_levels(results, title, name)})")
     text = (
         "Where the test set is drawn at random, the paper's and ours are not the same rows, and both studies have only "
         f"one. The difference of two such draws stays within two standard errors for {n - len(far)} of {n} errors"
     )
     return f"{text}. Beyond it: {'; '.join(far)}." if far else f"{text}."
+
+
+def _levels(results: Results, title: str, name: str) -> str:
+    """The mean noise levels of a method with noise, in the paper and here."""
+    column = next(column for column, (_, _, known) in COLUMNS.items() if known == title)
+    method, score, _ = COLUMNS[column]
+    if score == "error":
+        return ""
+    printed = read_published("geurts_2001_table_2").cell(PRINTED[name], column.replace("dual", "lambda"))
+    return f"; λ {printed} and {results.mean('noise', name, method):.2f}"
 
 
 def chance_of_test_set(name: str, compared: Compared) -> float | None:
@@ -375,4 +386,13 @@ def _figures(study: dict[str, Floats] | None, pictures: dict[str, str]) -> list[
         *_picture(pictures, "boundaries", "Figure 2: the boundary of one tree without noise, with the best, with much"),
         *_picture(pictures, "noise", "Figures 3 and 4: error, bias and variance over the noise level"),
         as_markdown(["section 2.4", "here"], rows),
+        _variance_text(study["probabilities variance"]),
     ]
+
+
+def _variance_text(variance: Floats) -> str:
+    least = int(variance.argmin())
+    return (
+        f"The variance of the probabilities is {variance[0]:.4f} without noise, least ({variance[least]:.4f}) at "
+        f"λ = {STUDY_LEVELS[least]:g}, and {variance[-1]:.4f} at λ = {STUDY_LEVELS[-1]:g}."
+    )

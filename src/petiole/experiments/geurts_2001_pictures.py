@@ -33,7 +33,7 @@ def draw_all(
         return {}
     figures = {"errors": (f"{stem}.png", _draw_errors(Figure(figsize=(9, 5), layout="constrained"), columns))}
     if study is not None:
-        boundaries = _draw_boundaries(Figure(figsize=(9, 3.2), layout="constrained"), study)
+        boundaries = _draw_boundaries(Figure(figsize=(9, 3.35), layout="constrained"), study)
         figures["boundaries"] = (f"{stem}-boundaries.png", boundaries)
         figures["noise"] = (f"{stem}-noise.png", _draw_study(Figure(figsize=(9, 3.4), layout="constrained"), study))
     folder.mkdir(parents=True, exist_ok=True)
