@@ -18,6 +18,7 @@ from petiole.experiments.geurts_2001 import BAGGING, STUDY_LEVELS, TREE, experim
 from petiole.experiments.geurts_2001_page import COLUMNS, PRINTED, compare, printed_mark, render, statements
 from petiole.experiments.published import read_published
 from petiole.experiments.results import read_results
+from petiole.noise_search import golden_section
 
 SETTINGS = {"min_samples_leaf": 1, "smoothing": "raw", "random_state": 3}
 
@@ -70,7 +71,7 @@ def naive_errors(tree, table, rows, y, noise, scales, mode):
 
 
 def test_a_cell_with_a_tree_is_what_the_naive_versions_say(monkeypatch):
-    data = tiny(sizes=(120, 80, 50))
+    data = tiny(3, sizes=(120, 80, 50))
     monkeypatch.setattr(geurts_2001, "geurts", lambda name, repetition: data)
     task = experiment().task(Cell("segment", 0, TREE))
     scores, settings = run_cell(task), SETTINGS | {"random_state": task.seed}
@@ -80,14 +81,16 @@ def test_a_cell_with_a_tree_is_what_the_naive_versions_say(monkeypatch):
     assert scores["error"] == np.mean(naive.predict_raw(slow, data.test.X).argmax(axis=1) != codes(data.test))
     model, _ = geurts_2001.grow_tree(data, settings)
     scales = data.grow.X.std(axis=0)
+    tuned = {}
     for mode, prefix in (("product", ""), ("exact", "exact_")):
-        found = [
-            naive_errors(model.tree_, model.node_probabilities_, part.X, codes(part), noise, scales, mode)
-            for part, noise in ((data.test, scores[f"{prefix}noise"]), (data.prune, scores[f"{prefix}noise"]))
-        ]
-        assert scores[f"{prefix}dual_error"] == found[0]
-        # the level was tuned on the pruning set: no worse there than no noise at all
-        assert found[1] <= np.mean(model.predict(data.prune.X) != data.prune.y)
+
+        def error(part, noise, mode=mode):
+            return naive_errors(model.tree_, model.node_probabilities_, part.X, codes(part), noise, scales, mode)
+
+        tuned[mode] = golden_section(lambda noise: error(data.prune, noise), 3.0).best
+        assert scores[f"{prefix}noise"] == tuned[mode] > 0
+        assert scores[f"{prefix}dual_error"] == error(data.test, tuned[mode])
+    assert tuned["product"] != tuned["exact"]
 
 
 def test_a_bag_is_pruned_together_with_the_pruning_set():
