@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import naive
+import naive_joint_pruning
 from against_naive import assert_same_tree, grow_both, random_data, random_options, training_set
-from petiole import PETClassifier
-from petiole.pruning import added_errors, collapse, prune_by_error, prune_with_set
+from petiole import BaggedPETClassifier, PETClassifier
+from petiole.pruning import added_errors, collapse, prune_by_error, prune_together, prune_with_set
+from petiole.smoothing import Raw
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,44 @@ def test_all_prunings_equal_the_naive_ones(seed):
     held_y, held_w = random.integers(n_classes, size=len(X)), random.choice([0.5, 1.0, 2.0], size=len(X))
     held_out = training_set(held_X, held_y, held_w, n_categories, n_classes)
     assert_same_tree(naive.prune_with_set(slow, held_X, held_y, held_w), prune_with_set(fast, held_out))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_trees_pruned_together_equal_the_naive_ones(seed):
+    """One price for trees of different samples, judged by their mean, with missing values and weights."""
+    random = np.random.default_rng(1000 + seed)
+    X, y, w, n_categories, n_classes = random_data(random, n_rows=int(random.integers(5, 80)))
+    options = random_options(random, n_classes)
+    both = []
+    for _ in range(int(random.integers(1, 5))):
+        rows = random.integers(len(y), size=len(y))
+        both.append(grow_both(X[rows], y[rows], None if w is None else w[rows], n_categories, n_classes, **options))
+    held_X = X[random.permutation(len(X))].copy()
+    held_X[random.random(held_X.shape) < 0.2] = np.nan
+    held_y = np.where(random.random(len(y)) < 0.5, y, random.integers(n_classes, size=len(y)))
+    held_w = random.choice([0.5, 1.0, 2.0], size=len(X))
+    expected = naive_joint_pruning.prune_together([slow for slow, _ in both], held_X, held_y, held_w)
+    held_out = training_set(held_X, held_y, held_w, n_categories, n_classes)
+    found = prune_together([fast for _, fast in both], held_out)
+    for slow, fast in zip(expected, found, strict=True):
+        assert_same_tree(slow, fast)
+
+
+def test_trees_pruned_together_err_no_more_than_before_on_the_rows_they_are_pruned_with():
+    X, y = noisy(900)
+    bag = BaggedPETClassifier(25, smoothing="raw", min_samples_leaf=1, bootstrap="plain", random_state=0)
+    bag.fit(X[:600], y[:600])
+    held_out = training_set(X[600:], y[600:], None, [0] * 5, 2)
+    pruned = prune_together(list(bag.trees_), held_out)
+
+    def errors(trees, X, y):
+        proba = np.mean([tree.router.average(X, Raw().node_probabilities(tree), 1) for tree in trees], axis=0)
+        return np.sum(proba.argmax(axis=1) != y)
+
+    assert errors(pruned, X[600:], y[600:]) < errors(bag.trees_, X[600:], y[600:])
+    X_new, y_new = noisy(4000, seed=1)
+    assert errors(pruned, X_new, y_new) < errors(bag.trees_, X_new, y_new)
+    assert sum(tree.n_leaves for tree in pruned) < sum(tree.n_leaves for tree in bag.trees_) / 2
 
 
 def noisy(n=600, seed=0):

@@ -1,8 +1,8 @@
-"""``python -m petiole reproduce <paper>``: run a paper's experiment and write its page."""
+"""What ``petiole reproduce <paper>`` does: run a paper's experiments and write its page."""
 
 from __future__ import annotations
 
-import argparse
+import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,13 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from petiole.experiments import (
+    geurts_2001,
+    geurts_2001_page,
+    margineantu_dietterich_2002,
+    margineantu_dietterich_2002_page,
     nielsen_2004,
     nielsen_2004_page,
     nielsen_2004_readings,
     summary_page,
+    which_method,
+    which_method_page,
     zadrozny_elkan_2001,
     zadrozny_elkan_2001_figures,
     zadrozny_elkan_2001_page,
+    zhang_2020,
+    zhang_2020_page,
+    zhang_2020_scores,
 )
 from petiole.experiments.cells import Experiment
 from petiole.experiments.outcomes import Engine
@@ -25,7 +34,6 @@ from petiole.experiments.progress import make_progress
 from petiole.experiments.runner import run
 
 SUMMARY = "summary"
-INTERRUPTED = 130  # what shells report after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -43,16 +51,35 @@ class Paper:
         Raises ValueError or FileNotFoundError if the database has no results of the paper.
     further : functions without arguments to Experiments, default: none
         Smaller ones that the page tells of, too. They are run after the main one, unless only a part of that is wanted.
+    quick_data_sets : function without arguments to a list of names, default: all data sets
+        Of a quick look.
+    page : path, default: docs/reproduction/<paper>.md
     """
 
     experiment: Callable[[], Experiment]
     quick_trials: int
     write_page: Callable[[str | os.PathLike[str], str | os.PathLike[str]], Path]
     agreements: Callable[[str | os.PathLike[str]], list[Agreement]]
-    further: tuple[Callable[[], Experiment], ...] = ()
+    further: Sequence[Callable[[], Experiment]] = ()
+    quick_data_sets: Callable[[], list[str]] | None = None
+    page: Path | None = None
 
 
 PAPERS = {
+    geurts_2001.NAME: Paper(
+        geurts_2001.experiment,
+        geurts_2001.QUICK_TRIALS,
+        geurts_2001_page.write,
+        geurts_2001_page.agreements,
+        (geurts_2001.study_experiment,),
+    ),
+    margineantu_dietterich_2002.NAME: Paper(
+        margineantu_dietterich_2002.experiment,
+        margineantu_dietterich_2002.QUICK_FOLDS,
+        margineantu_dietterich_2002_page.write,
+        margineantu_dietterich_2002_page.agreements,
+        margineantu_dietterich_2002.FURTHER,
+    ),
     nielsen_2004.NAME: Paper(
         nielsen_2004.experiment,
         nielsen_2004.QUICK_TRIALS,
@@ -67,29 +94,55 @@ PAPERS = {
         zadrozny_elkan_2001_page.agreements,
         (zadrozny_elkan_2001_figures.sorted_scores,),
     ),
+    zhang_2020.NAME: Paper(
+        zhang_2020.experiment,
+        zhang_2020.QUICK_FOLDS,
+        zhang_2020_page.write,
+        zhang_2020_scores.agreements,
+        quick_data_sets=zhang_2020.quick_data_sets,
+    ),
+    which_method.NAME: Paper(
+        which_method.experiment,
+        which_method.QUICK_TRIALS,
+        which_method_page.write,
+        which_method_page.agreements,
+        quick_data_sets=which_method.quick_data_sets,
+        page=Path("docs") / "which_method.md",
+    ),
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 1 if cells failed, 2 for wrong arguments, 130 after Ctrl-C."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
-    try:
-        return reproduce(options)
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from there", file=sys.stderr)
-        return INTERRUPTED
-    except (ValueError, ImportError, FileNotFoundError) as error:
-        parser.error(str(error))
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: the options of the command."""
+
+    paper: str
+    jobs: int = 1
+    trials: int | None = None
+    datasets: list[str] | None = None
+    methods: list[str] | None = None
+    quick: bool = False
+    database: str = "petiole-experiments.sqlite"
+    page: str | None = None
+    page_only: bool = False
+    engine: str = "processes"
+    address: str | None = None
 
 
-def reproduce(options: argparse.Namespace) -> int:
+def main(arguments: Sequence[str]) -> int:
+    """``petiole reproduce`` with these arguments; the exit code is 0, 1 if cells failed, 2 for wrong arguments."""
+    from petiole.cli import main as run_command  # the command line lies above the experiments
+
+    return run_command(["reproduce", *arguments])
+
+
+def reproduce(options: Request) -> int:
     """Compute what is missing, unless told not to, and write the page."""
     if options.paper == SUMMARY:
         return _summarise(options)
-    paper = PAPERS[options.paper]
+    paper = find_paper(options.paper)
     failed = False if options.page_only else _compute(paper, options)
-    page = options.page or Path("docs") / "reproduction" / f"{options.paper}.md"
+    page = options.page or paper.page or Path("docs") / "reproduction" / f"{options.paper}.md"
     try:
         print(f"wrote {paper.write_page(options.database, page)}")
     except ValueError as error:  # after a part of the grid that makes no page
@@ -99,76 +152,61 @@ def reproduce(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _summarise(options: argparse.Namespace) -> int:
+def _summarise(options: Request) -> int:
     """Write the page over all papers from what the databases have."""
-    counted = {name: paper.agreements for name, paper in PAPERS.items()}
+    counted = {name: paper.agreements for name, paper in PAPERS.items() if paper.page is None}
     page = options.page or Path("docs") / "reproduction" / "index.md"
     databases = [name.strip() for name in options.database.split(",") if name.strip()]
     print(f"wrote {summary_page.write(counted, databases, page)}")
     return 0
 
 
-def _compute(paper: Paper, options: argparse.Namespace) -> bool:
-    """Run the cells; whether some failed."""
-    trials = paper.quick_trials if options.quick and options.trials is None else options.trials
-    grids = [paper.experiment().restricted(data_sets=options.datasets, methods=options.methods, trials=trials)]
-    if options.datasets is None and options.methods is None and options.trials is None:
-        grids += [_shortened(make(), trials) for make in paper.further]
-    failed = [_run(grid, options) for grid in grids]  # all of them, whether or not the first fails
+def _compute(paper: Paper, options: Request) -> bool:
+    """Run the cells of all experiments, whether or not the first fails; whether some failed."""
+    engine = _make_engine(options)
+    failed = [_run(experiment, options, engine) for experiment in _chosen(paper, options)]
     return any(failed)
 
 
-def _shortened(experiment: Experiment, trials: int | None) -> Experiment:
-    return experiment if trials is None else experiment.restricted(trials=min(trials, experiment.trials))
+def _chosen(paper: Paper, options: Request) -> list[Experiment]:
+    """The experiments to run, or the part of the first that is asked for."""
+    trials = paper.quick_trials if options.quick and options.trials is None else options.trials
+    data_sets = options.datasets
+    if options.quick and data_sets is None and paper.quick_data_sets is not None:
+        data_sets = paper.quick_data_sets()
+    first = paper.experiment().restricted(data_sets=data_sets, methods=options.methods, trials=trials)
+    if options.datasets is not None or options.methods is not None or options.trials is not None:
+        return [first]
+    further = [make() for make in paper.further]
+    return [first, *(one.restricted(trials=min(one.trials, trials or one.trials)) for one in further)]
 
 
-def _run(experiment: Experiment, options: argparse.Namespace) -> bool:
+def _run(experiment: Experiment, options: Request, engine: Engine | None) -> bool:
     """Run the cells of an experiment; whether some failed."""
-    summary = run(
-        experiment, options.database, jobs=options.jobs, engine=_make_engine(options), progress=make_progress()
-    )
+    summary = run(experiment, options.database, jobs=options.jobs, engine=engine, progress=make_progress())
     print(f"{experiment.name}: {summary}")
     for cell, error in summary.errors.items():
         print(f"\n{cell.data_set}, trial {cell.trial}, {cell.method}:\n{error.strip()}", file=sys.stderr)
     return bool(summary.errors)
 
 
-def _make_engine(options: argparse.Namespace) -> Engine | None:
+def _make_engine(options: Request) -> Engine | None:
     if options.engine == "dask":
         from petiole.experiments.engine_dask import Dask
 
         return Dask(options.address, jobs=max(1, options.jobs))
+    if options.engine != "processes":
+        raise ValueError(f"engine={options.engine!r}: must be 'processes' or 'dask'")
     if options.address is not None:
         raise ValueError(f"address={options.address!r}: is for --engine dask; add that")
     return None
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The options of ``reproduce``."""
-    parser = argparse.ArgumentParser(
-        prog="python -m petiole reproduce",
-        description="Run a paper's experiment and write a page with its tables beside ours. Finished cells are kept in "
-        "the database: stop whenever you like, the same command goes on.",
-    )
-    parser.add_argument(
-        "paper", choices=[*sorted(PAPERS), SUMMARY], help=f"{SUMMARY}: only a page over all papers, nothing is run"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1); 0 runs the cells in this one")
-    parser.add_argument("--trials", type=int, help="trials of each data set (default: as in the paper)")
-    parser.add_argument("--datasets", type=_names, help="names with commas between them (default: all)")
-    parser.add_argument("--methods", type=_names, help="names with commas between them (default: all)")
-    parser.add_argument("--quick", action="store_true", help="a few trials: less than two minutes")
-    parser.add_argument(
-        "--database",
-        default="petiole-experiments.sqlite",
-        help="default: %(default)s; for the summary several, with commas",
-    )
-    parser.add_argument("--page", help="default: docs/reproduction/<paper>.md; of the summary index.md")
-    parser.add_argument("--page-only", action="store_true", help="write the page from what is there, compute nothing")
-    parser.add_argument("--engine", choices=("processes", "dask"), default="processes", help="default: %(default)s")
-    parser.add_argument("--address", help="of a Dask scheduler (default: a cluster on this machine)")
-    return parser
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def find_paper(name: str) -> Paper:
+    """What there is of a paper; a name that is not known is an error that tells the nearest."""
+    if name not in PAPERS:
+        known = [*sorted(PAPERS), SUMMARY]
+        close = difflib.get_close_matches(name, known, n=1)
+        nearest = f"did you mean {close[0]!r}? There are" if close else "there are"
+        raise ValueError(f"paper={name!r}: is not known; {nearest} {', '.join(known)}")
+    return PAPERS[name]
