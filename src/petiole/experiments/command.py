@@ -12,6 +12,7 @@ from pathlib import Path
 from petiole.experiments import nielsen_2004, nielsen_2004_page
 from petiole.experiments.cells import Experiment
 from petiole.experiments.outcomes import Engine
+from petiole.experiments.pages import Agreement
 from petiole.experiments.progress import make_progress
 from petiole.experiments.runner import run
 
@@ -20,15 +21,29 @@ INTERRUPTED = 130  # what shells report after Ctrl-C
 
 @dataclass(frozen=True)
 class Paper:
-    """What there is of a paper: its experiment, the trials of a quick look, and how its page is written."""
+    """What there is of a paper.
+
+    Attributes
+    ----------
+    experiment : function without arguments to an Experiment
+    quick_trials : int
+        Of a quick look.
+    write_page : function of the database's path and the page's path
+    agreements : function of the database's path to a list of Agreement
+        The paper's comparisons of two methods, grouped by table and metric, and which of them point the same way here.
+        Raises ValueError or FileNotFoundError if the database has no results of the paper.
+    """
 
     experiment: Callable[[], Experiment]
     quick_trials: int
     write_page: Callable[[str | os.PathLike[str], str | os.PathLike[str]], Path]
+    agreements: Callable[[str | os.PathLike[str]], list[Agreement]]
 
 
 PAPERS = {
-    nielsen_2004.NAME: Paper(nielsen_2004.experiment, nielsen_2004.QUICK_TRIALS, nielsen_2004_page.write),
+    nielsen_2004.NAME: Paper(
+        nielsen_2004.experiment, nielsen_2004.QUICK_TRIALS, nielsen_2004_page.write, nielsen_2004_page.agreements
+    ),
 }
 
 

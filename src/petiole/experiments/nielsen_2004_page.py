@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from petiole.comparison import win_tie_loss
 from petiole.comparison.rendering import as_markdown
-from petiole.experiments.database import Database
 from petiole.experiments.nielsen_2004 import (
     ADDED,
     B_PETS,
@@ -40,7 +39,7 @@ from petiole.experiments.pages import (
     write_page,
 )
 from petiole.experiments.published import PublishedTable, read_published
-from petiole.experiments.results import Results, read_results
+from petiole.experiments.results import Results, read_stored
 
 ALPHA = 0.1
 # The columns of the paper's tables, our names, and the paper's.
@@ -51,20 +50,37 @@ COLUMNS = {
     "dacc": ("accuracy_change", "ΔAcc"),
 }
 PRINTED_NAMES = {B_PETS: "b_pets", EB_PETS: "eb_pets", MOB_ESP: "mob_esp"}
+TABLES = ((2, B_PETS, EB_PETS), (6, EB_PETS, MOB_ESP))
 N_FURTHEST = 8
 
 
 def write(database: str | os.PathLike[str], page: str | os.PathLike[str]) -> Path:
     """Write the page, and its picture if matplotlib is there, from what the database has."""
-    if not Path(database).exists():
-        raise FileNotFoundError(f"database={str(database)!r}: there is no such file; run the experiment first")
-    with Database(database) as store:
-        results = read_results(store, experiment())
-    if len(results.trials) < 2:
-        raise ValueError(f"{len(results.trials)} trial of {TRIALS} is there: t-tests need at least 2, run more")
+    results = _read(database)
     picture = Path(page).parent / "images" / f"{Path(page).stem}.png"
     drawn = _draw(results, picture)
     return write_page(page, render(results, picture.relative_to(Path(page).parent).as_posix() if drawn else None))
+
+
+def agreements(database: str | os.PathLike[str]) -> list[Agreement]:
+    """Tables 2 and 6: of each metric, which comparisons point the same way."""
+    return _agreements(_read(database))
+
+
+def _agreements(results: Results) -> list[Agreement]:
+    found = []
+    for number, first, second in TABLES:
+        for column, (_, title) in COLUMNS.items():
+            pairs = [pair for _, pair in compare(results, number, column, first, second)]
+            found.append(Agreement.of(pairs, f"table {number}, {title}: {second} against {first}"))
+    return found
+
+
+def _read(database: str | os.PathLike[str]) -> Results:
+    results = read_stored(database, experiment())
+    if len(results.trials) < 2:
+        raise ValueError(f"{len(results.trials)} trial of {TRIALS} is there: t-tests need at least 2, run more")
+    return results
 
 
 def render(results: Results, picture: str | None = None) -> str:
@@ -79,7 +95,7 @@ def render(results: Results, picture: str | None = None) -> str:
     if picture is not None:
         parts.append(f"![Published scores beside ours, a point per data set and method]({picture})")
     parts += ["## What is the same and what is not", _protocol(results), _data_table(results)]
-    for number, first, second in ((2, B_PETS, EB_PETS), (6, EB_PETS, MOB_ESP)):
+    for number, first, second in TABLES:
         parts += _by_data_set(results, number, first, second)
     parts += ["## Tables 3, 4 and 5: wins, ties and losses", _counts(results)]
     return "\n\n".join(parts)
@@ -143,7 +159,7 @@ def _n_ensembles(results: Results) -> int:
 
 def _summary(results: Results) -> str:
     rows, everything = [], []
-    for number, first, second in ((2, B_PETS, EB_PETS), (6, EB_PETS, MOB_ESP)):
+    for number, first, second in TABLES:
         for column, (_, title) in COLUMNS.items():
             pairs = [pair for _, pair in compare(results, number, column, first, second)]
             everything += pairs

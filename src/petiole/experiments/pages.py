@@ -57,6 +57,16 @@ class ComparedPair:
         published = Decimal(self.second.published) - Decimal(self.first.published)
         return (published > 0) - (published < 0), int(np.sign(self.second.ours - self.first.ours))
 
+    @property
+    def marks(self) -> tuple[int, int]:
+        """What the tests say, in the paper and here."""
+        return self.published_mark, self.our_mark
+
+    @property
+    def differences(self) -> list[float]:
+        """How far our scores are from the published ones."""
+        return [self.first.difference, self.second.difference]
+
     def cells(self) -> list[str]:
         """A row of a table: both methods' cells, and the marks."""
         marks = [LETTERS[self.published_mark], LETTERS[self.our_mark]]
@@ -69,8 +79,27 @@ class ComparedPair:
 
 
 @dataclass(frozen=True)
+class ComparedSigns:
+    """Two methods of which the paper tells which one is better, perhaps without scores or without a test.
+
+    Attributes
+    ----------
+    signs : tuple of two int
+        In the paper and here: 1 if the second method is better, -1 if the first is, 0 if they are the same.
+    marks : tuple of two int, or None
+        The same where a test says so, 0 where it does not. None if the paper has no test.
+    differences : list of float, default: empty
+        Our scores less the published ones, if there are any.
+    """
+
+    signs: tuple[int, int]
+    marks: tuple[int, int] | None = None
+    differences: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
 class Agreement:
-    """How far two tables agree.
+    """How far the comparisons of a paper agree with ours.
 
     Attributes
     ----------
@@ -78,49 +107,66 @@ class Agreement:
         Comparisons of two methods.
     n_signs, same_sign : int
         Those that print tells apart, and those of them with the same better method here, significant or not.
+    n_marks : int
+        Those with a test of significance in the paper.
     same_mark, opposite_mark : int
         The tests say the same (win, tie or loss), or the opposite (a win and a loss).
     n_significant, confirmed : int
         The significant differences of the paper, and those of them that are significant here in the same direction.
     typical_difference : float
-        Median over both methods of the absolute difference between the published score and ours.
+        Median over both methods of the absolute difference between the published score and ours; NaN without scores.
+    name : str
+        What is compared, such as "table 2, 0/1-MSE: EB-PETs against B-PETs".
+
+    Examples
+    --------
+    >>> from petiole.experiments.pages import Agreement, ComparedSigns
+    >>> pairs = [ComparedSigns((1, 1)), ComparedSigns((1, -1)), ComparedSigns((-1, -1), marks=(-1, 0))]
+    >>> found = Agreement.of(pairs, "lift: forests against trees")
+    >>> found.same_sign, found.n_signs, found.confirmed, found.n_significant
+    (2, 3, 0, 1)
     """
 
     n: int
     n_signs: int
     same_sign: int
+    n_marks: int
     same_mark: int
     opposite_mark: int
     n_significant: int
     confirmed: int
     typical_difference: float
+    name: str = ""
 
     @classmethod
-    def of(cls, pairs: Iterable[ComparedPair]) -> Agreement:
+    def of(cls, pairs: Iterable[ComparedPair | ComparedSigns], name: str = "") -> Agreement:
+        """Count over comparisons."""
         pairs = list(pairs)
         signs = [pair.signs for pair in pairs if pair.signs[0] != 0]
-        marks = [(pair.published_mark, pair.our_mark) for pair in pairs]
+        marks = [pair.marks for pair in pairs if pair.marks is not None]
         significant = [mark for mark in marks if mark[0] != 0]
-        differences = [abs(one.difference) for pair in pairs for one in (pair.first, pair.second)]
+        differences = [abs(one) for pair in pairs for one in pair.differences]
         return cls(
             n=len(pairs),
             n_signs=len(signs),
             same_sign=sum(published == ours for published, ours in signs),
+            n_marks=len(marks),
             same_mark=sum(published == ours for published, ours in marks),
             opposite_mark=sum(published * ours < 0 for published, ours in marks),
             n_significant=len(significant),
             confirmed=sum(published == ours for published, ours in significant),
             typical_difference=float(np.median(differences)) if differences else float("nan"),
+            name=name,
         )
 
     def cells(self) -> list[str]:
         """A row of a table, to the header ``AGREEMENT_HEADER``."""
         return [
             f"{self.same_sign} of {self.n_signs}",
-            f"{self.same_mark} of {self.n}",
+            f"{self.same_mark} of {self.n_marks}",
             f"{self.confirmed} of {self.n_significant}",
             f"{self.opposite_mark}",
-            f"{self.typical_difference:.4f}",
+            "" if np.isnan(self.typical_difference) else f"{self.typical_difference:.4f}",
         ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -90,6 +92,14 @@ def read_results(database: Database, experiment: Experiment) -> Results:
     return Results(
         data_sets, list(experiment.methods), common, tables, n_missing, mean_seconds, database.versions(experiment)
     )
+
+
+def read_stored(database: str | os.PathLike[str], experiment: Experiment) -> Results:
+    """The results in a database file, which has to exist."""
+    if not Path(database).exists():
+        raise FileNotFoundError(f"database={str(database)!r}: there is no such file; run the experiment first")
+    with Database(database) as store:
+        return read_results(store, experiment)
 
 
 def _whole_trials(experiment: Experiment, there: set[Cell]) -> dict[str, set[int]]:
