@@ -9,7 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from petiole.experiments import nielsen_2004, nielsen_2004_page
+from petiole.experiments import (
+    nielsen_2004,
+    nielsen_2004_page,
+    which_method,
+    which_method_page,
+    zhang_2020,
+    zhang_2020_page,
+    zhang_2020_scores,
+)
 from petiole.experiments.cells import Experiment
 from petiole.experiments.outcomes import Engine
 from petiole.experiments.pages import Agreement
@@ -32,17 +40,37 @@ class Paper:
     agreements : function of the database's path to a list of Agreement
         The paper's comparisons of two methods, grouped by table and metric, and which of them point the same way here.
         Raises ValueError or FileNotFoundError if the database has no results of the paper.
+    quick_data_sets : function without arguments to a list of names, default: all data sets
+        Of a quick look.
+    page : path, default: docs/reproduction/<paper>.md
     """
 
     experiment: Callable[[], Experiment]
     quick_trials: int
     write_page: Callable[[str | os.PathLike[str], str | os.PathLike[str]], Path]
     agreements: Callable[[str | os.PathLike[str]], list[Agreement]]
+    quick_data_sets: Callable[[], list[str]] | None = None
+    page: Path | None = None
 
 
 PAPERS = {
     nielsen_2004.NAME: Paper(
         nielsen_2004.experiment, nielsen_2004.QUICK_TRIALS, nielsen_2004_page.write, nielsen_2004_page.agreements
+    ),
+    zhang_2020.NAME: Paper(
+        zhang_2020.experiment,
+        zhang_2020.QUICK_FOLDS,
+        zhang_2020_page.write,
+        zhang_2020_scores.agreements,
+        zhang_2020.quick_data_sets,
+    ),
+    which_method.NAME: Paper(
+        which_method.experiment,
+        which_method.QUICK_TRIALS,
+        which_method_page.write,
+        which_method_page.agreements,
+        which_method.quick_data_sets,
+        Path("docs") / "which_method.md",
     ),
 }
 
@@ -64,7 +92,7 @@ def reproduce(options: argparse.Namespace) -> int:
     """Compute what is missing, unless told not to, and write the page."""
     paper = PAPERS[options.paper]
     failed = False if options.page_only else _compute(paper, options)
-    page = options.page or Path("docs") / "reproduction" / f"{options.paper}.md"
+    page = options.page or paper.page or Path("docs") / "reproduction" / f"{options.paper}.md"
     try:
         print(f"wrote {paper.write_page(options.database, page)}")
     except ValueError as error:  # after a part of the grid that makes no page
@@ -77,7 +105,10 @@ def reproduce(options: argparse.Namespace) -> int:
 def _compute(paper: Paper, options: argparse.Namespace) -> bool:
     """Run the cells; whether some failed."""
     trials = paper.quick_trials if options.quick and options.trials is None else options.trials
-    experiment = paper.experiment().restricted(data_sets=options.datasets, methods=options.methods, trials=trials)
+    data_sets = options.datasets
+    if options.quick and data_sets is None and paper.quick_data_sets is not None:
+        data_sets = paper.quick_data_sets()
+    experiment = paper.experiment().restricted(data_sets=data_sets, methods=options.methods, trials=trials)
     engine = _make_engine(options)
     summary = run(experiment, options.database, jobs=options.jobs, engine=engine, progress=make_progress())
     print(summary)
@@ -108,9 +139,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, help="trials of each data set (default: as in the paper)")
     parser.add_argument("--datasets", type=_names, help="names with commas between them (default: all)")
     parser.add_argument("--methods", type=_names, help="names with commas between them (default: all)")
-    parser.add_argument("--quick", action="store_true", help="a few trials: less than two minutes")
+    parser.add_argument("--quick", action="store_true", help="a few trials, of small data sets: less than two minutes")
     parser.add_argument("--database", default="petiole-experiments.sqlite", help="default: %(default)s")
-    parser.add_argument("--page", help="default: docs/reproduction/<paper>.md")
+    parser.add_argument("--page", help="default: docs/reproduction/<paper>.md, or docs/which_method.md")
     parser.add_argument("--page-only", action="store_true", help="write the page from what is there, compute nothing")
     parser.add_argument("--engine", choices=("processes", "dask"), default="processes", help="default: %(default)s")
     parser.add_argument("--address", help="of a Dask scheduler (default: a cluster on this machine)")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,8 +106,3 @@ def had_a_part(name: str) -> bool:
     """
     family = name.split("-")[0]
     return zlib.crc32(FAMILIES.get(family, family).encode()) % 5 < 2
-
-
-def sizes(settings: Mapping[str, Any]) -> tuple[int, int]:
-    """The least and the largest number of rows, from the settings of an experiment."""
-    return settings["least_rows"], settings["most_rows"]

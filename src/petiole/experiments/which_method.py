@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from petiole.columns import Floats
 from petiole.decisions import random_costs
@@ -40,7 +40,7 @@ SETTINGS: dict[str, Any] = {
     "most_lazy_work": 500_000,
 }
 LAZY = ("lazy options", "lazy options, paper")
-QUICK_DATA_SETS = 8
+QUICK_DATA_SETS = 12
 # Whether more is better.
 METRICS = {
     "log_loss": False,
@@ -72,6 +72,11 @@ def choose_data_sets(settings: Mapping[str, Any]) -> list[str]:
         if fits:
             chosen.append((about.rows, name))
     return [name for _, name in sorted(chosen)]
+
+
+def quick_data_sets() -> list[str]:
+    """A few small ones, for a quick look."""
+    return choose_data_sets(SETTINGS)[:QUICK_DATA_SETS]
 
 
 def run_cell(task: Task) -> dict[str, float]:
