@@ -266,7 +266,7 @@ def _protocol(study: Study) -> str:
         f"least {SETTINGS['least_class_size']} rows; rows of smaller classes are left out. The rule looks at nothing "
         "but sizes. These are small data: the study says nothing about large ones.",
         f"- **Splits**: {study.n_splits} of {TRIALS}, stratified, two thirds to train, the same for all methods.",
-        f"- **Scores**: log-loss in bits with probabilities floored at {SETTINGS['floor']}; Brier score (sum over "
+        f"- **Scores**: log-loss in bits, probabilities below {SETTINGS['floor']} raised to it; Brier score (sum over "
         "classes); AULC weighted by the classes' shares in training; cost: the mean over "
         f"{SETTINGS['n_cost_matrices']} matrices of model {SETTINGS['cost_model']} (it is dear to overlook a rare "
         "class), the same for all methods of a split, of the cheapest decisions under the probabilities.",

@@ -17,9 +17,9 @@ from petiole.tree_plot import INK, OKABE_ITO, QUIET
 
 # What a method is, with a marker and a colour.
 KINDS = {
-    "single trees": (TREES, "o", OKABE_ITO[0]),
-    "forests": (ENSEMBLES, "D", OKABE_ITO[2]),
-    "others": (OTHERS, "^", OKABE_ITO[1]),
+    "petiole: single trees": (TREES, "o", OKABE_ITO[0]),
+    "petiole: forests": (ENSEMBLES, "D", OKABE_ITO[2]),
+    "petiole: others": (OTHERS, "^", OKABE_ITO[1]),
     "scikit-learn": (PEERS, "s", "#7A7A7A"),
 }
 DIAGRAMS = [metric for metric in RANKED if metric != "accuracy"]

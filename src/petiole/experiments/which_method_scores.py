@@ -49,6 +49,7 @@ class Study:
     partial: list[str]
     scores: dict[str, Floats] = field(repr=False)
     n_splits: int
+    _ranks: dict[str, RankComparison] = field(default_factory=dict, repr=False)
 
     def of(self, metric: str, method: str) -> Floats:
         """A method's scores, one for each data set."""
@@ -60,8 +61,10 @@ class Study:
 
     def ranks(self, metric: str) -> RankComparison:
         """Mean ranks of the methods that are everywhere; scores that differ by rounding only are tied."""
-        table = self.table(metric).round(9)
-        return friedman_nemenyi(table, names=self.methods, alpha=ALPHA, greater_is_better=is_greater_better(metric))
+        if metric not in self._ranks:  # the critical difference takes a while
+            table, more = self.table(metric).round(9), is_greater_better(metric)
+            self._ranks[metric] = friedman_nemenyi(table, names=self.methods, alpha=ALPHA, greater_is_better=more)
+        return self._ranks[metric]
 
     def mean_rank(self, metric: str, method: str) -> float:
         ranks = self.ranks(metric)
