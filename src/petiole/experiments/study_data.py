@@ -62,7 +62,7 @@ def descriptions() -> dict[str, Description]:
     return found
 
 
-@functools.lru_cache(maxsize=8)
+@functools.cache  # folds and splits come back to the same data sets
 def load_table(name: str) -> StudyTable:
     """A data set by name."""
     raw = load_raw(name)

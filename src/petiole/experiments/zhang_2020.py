@@ -48,16 +48,16 @@ ESTIMATORS: dict[str, Callable[[int], LeafEstimator]] = {
 
 
 def forest_name(n_trees: int, smoothed: bool) -> str:
-    """The method of figure 4: a random forest of so many trees."""
+    """The score of figure 4: a random forest of so many trees."""
     return f"{'RF_HGS' if smoothed else 'RF'} {n_trees}"
 
 
-FORESTS = {forest_name(n, smoothed): (n, smoothed) for smoothed in (False, True) for n in FOREST_SIZES}
-METHODS = [*ESTIMATORS, *FORESTS]
+FORESTS = "forests"  # all of figure 4 in one cell, because the larger forests have the trees of the smaller
+METHODS = [*ESTIMATORS, FORESTS]
 
 
 def experiment() -> Experiment:
-    """The whole grid: every data set of the folder with more than 100 rows × 10 folds × 6 estimators and 12 forests."""
+    """The whole grid: every data set of the folder with more than 100 rows × 10 folds × 6 estimators and forests."""
     return Experiment(NAME, choose_data_sets(), METHODS, FOLDS, run_cell, SETTINGS)
 
 
@@ -77,24 +77,35 @@ def run_cell(task: Task) -> dict[str, float]:
     table = load_table(task.cell.data_set)
     seed = seed_of(NAME, task.cell.data_set)  # the same folds in all trials
     train, test = fold(table.y, task.cell.trial, task.settings["n_folds"], seed)
-    model = make_model(task.cell.method, table, task)
+    if task.cell.method == FORESTS:
+        return judge_forests(table, train, test, task)
+    model = make_tree(task.cell.method, table, task)
     start = time.process_time()
     model.fit(table.X[train], table.y[train])
     seconds = time.process_time() - start
-    proba = all_classes(model.predict_proba(table.X[test]), model.classes_, table.y.max() + 1)
-    return {**judge(table.y[test], proba), "fit_seconds": seconds}
+    return {**judge(table, test, model), "fit_seconds": seconds}
 
 
-def make_model(method: str, table: StudyTable, task: Task) -> Any:
-    """The classifier of a cell. The forests of a fold are nested: the larger ones have the trees of the smaller."""
-    shared = {"categorical_features": table.nominal, "missing": "separate", "n_jobs": 1}
-    if method in ESTIMATORS:
-        return PETClassifier.c44(smoothing=ESTIMATORS[method](task.seed), random_state=task.split_seed, **shared)
-    n_trees, smoothed = FORESTS[method]
-    smoothing = _hgs(task.seed) if smoothed else "raw"
-    return BaggedPETClassifier.random_forest(
-        n_estimators=n_trees, smoothing=smoothing, random_state=task.split_seed, **shared
-    )
+def make_tree(method: str, table: StudyTable, task: Task) -> PETClassifier:
+    """A C4.4 tree with one of the leaf estimators; those of a fold have the same tree."""
+    smoothing = ESTIMATORS[method](task.seed)
+    return PETClassifier.c44(smoothing=smoothing, random_state=task.split_seed, **_growth(table))
+
+
+def judge_forests(table: StudyTable, train: Array, test: Array, task: Task) -> dict[str, float]:
+    """The squared errors of growing forests, with and without HGS on the same trees."""
+    forest = BaggedPETClassifier.random_forest(random_state=task.split_seed, warm_start=True, **_growth(table))
+    found = {}
+    for n_trees in FOREST_SIZES:
+        forest.set_params(n_estimators=n_trees).fit(table.X[train], table.y[train])
+        smoothed = forest.with_smoothing(_hgs(task.seed), table.X[train], table.y[train])
+        for model, is_smoothed in ((forest, False), (smoothed, True)):
+            found[forest_name(n_trees, is_smoothed)] = judge(table, test, model)["squared_error"]
+    return {**found, "n_test": float(len(test))}
+
+
+def _growth(table: StudyTable) -> dict[str, Any]:
+    return {"categorical_features": table.nominal, "missing": "separate", "n_jobs": 1}
 
 
 def fold(y: Codes, number: int, n_folds: int, seed: int) -> tuple[Array, Array]:
@@ -112,8 +123,10 @@ def all_classes(proba: Floats, classes: Codes, n_classes: int) -> Floats:
     return found
 
 
-def judge(y: Codes, proba: Floats) -> dict[str, float]:
+def judge(table: StudyTable, test: Array, model: Any) -> dict[str, float]:
     """What adds up over folds: the mean squared error over rows and classes, the 0-1 loss, and the number of rows."""
+    y = table.y[test]
+    proba = all_classes(model.predict_proba(table.X[test]), model.classes_, table.y.max() + 1)
     truth = np.zeros_like(proba)
     truth[np.arange(len(y)), y] = 1.0
     return {

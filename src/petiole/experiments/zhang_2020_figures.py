@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from petiole.experiments.zhang_2020 import FOREST_SIZES, HGS_NAME, forest_name
+from petiole.experiments.zhang_2020 import FOREST_SIZES, HGS_NAME
 from petiole.experiments.zhang_2020_scores import LARGE, Scores
 from petiole.tree_plot import INK, OKABE_ITO, QUIET
 
@@ -65,7 +65,7 @@ def _figure_3(axes: Any, scores: Scores) -> None:
 
 def _figure_4(axes: Any, scores: Scores) -> None:
     for smoothed, label, color, marker in ((False, "random forest", ORANGE, "s"), (True, "with HGS", GREEN, "D")):
-        means = [scores.mean("rmse", forest_name(n, smoothed)) for n in FOREST_SIZES]
+        means = [scores.forest(n, smoothed) for n in FOREST_SIZES]
         axes.plot(FOREST_SIZES, means, color=color, marker=marker, markersize=5, label=label)
     axes.axhline(
         scores.mean("rmse", HGS_NAME), color=BLUE, linewidth=1.2, linestyle="--", label="one C4.4 tree with HGS"

@@ -12,7 +12,7 @@ from petiole.comparison.rendering import as_markdown, p_text
 from petiole.experiments import zhang_2020_figures as figures
 from petiole.experiments.pages import AGREEMENT_HEADER, Compared, n_digits, unsigned_zero, write_page
 from petiole.experiments.published import read_published
-from petiole.experiments.zhang_2020 import ESTIMATORS, FOLDS, FOREST_SIZES, HGS_NAME, METHODS, NAME, forest_name
+from petiole.experiments.zhang_2020 import ESTIMATORS, FOLDS, FOREST_SIZES, HGS_NAME, NAME
 from petiole.experiments.zhang_2020_scores import (
     ALPHA,
     COLUMNS,
@@ -72,11 +72,12 @@ def render(scores: Scores, pictures: dict[str, str] | None = None) -> str:
 def _introduction(scores: Scores) -> str:
     results = scores.results
     n_folds = len(results.trials)
+    n_sets, n_large = len(scores.rows), int((scores.rows > LARGE).sum())
     lines = [
-        f"{len(scores.rows)} data sets ({int((scores.rows > LARGE).sum())} with more than {LARGE:,} rows), "
-        f"{n_folds} folds of {FOLDS}, {len(ESTIMATORS)} leaf estimators and {len(METHODS) - len(ESTIMATORS)} small "
-        f"forests: {len(scores.rows) * n_folds * len(METHODS):,} cells, computed with petiole "
-        f"{', '.join(results.versions)}. The paper has {PUBLISHED_SETS} data sets and does not list them."
+        f"{n_sets} data sets ({n_large} with more than {LARGE:,} rows), {n_folds} of {FOLDS} folds, {len(ESTIMATORS)} "
+        f"leaf estimators on {n_sets * n_folds:,} trees, and as many forests of 1 to {max(FOREST_SIZES)} trees, "
+        f"computed with petiole {', '.join(results.versions)}. The paper has {PUBLISHED_SETS} data sets and does "
+        "not list them."
     ]
     if results.n_missing:
         lines.append(
@@ -123,7 +124,8 @@ def _protocol() -> str:
             "- Trees are not collapsed. The authors' code leaves C4.5's collapsing on.",
             f"- A draw is a difference of at most {DRAW:g}; draws do not enter the sign test.",
             "- The random forests of figure 4: bootstrap samples, ⌈√d⌉ attributes at each node, Gini, leaves of single "
-            "rows, means of leaf frequencies. The forests of a fold are nested.",
+            "rows, means of leaf frequencies. The larger forests of a fold have the trees of the smaller, and "
+            "forests with and without HGS have the same.",
             "- Run time: processor time of one fit (growth and estimate), one thread, C++; theirs is of Java on "
             "another machine. Only ratios can be compared.",
         ]
@@ -217,7 +219,7 @@ def _figure_4(scores: Scores, pictures: dict[str, str]) -> str:
     tree = scores.mean("rmse", HGS_NAME)
     header = ["trees", "RF", "RF with HGS", "one tree with HGS"]
     rows = [
-        [f"{n}", *(f"{scores.mean('rmse', forest_name(n, smoothed)):.4f}" for smoothed in (False, True)), f"{tree:.4f}"]
+        [f"{n}", *(f"{scores.forest(n, smoothed):.4f}" for smoothed in (False, True)), f"{tree:.4f}"]
         for n in FOREST_SIZES
     ]
     text = (
@@ -231,16 +233,12 @@ def _figure_4(scores: Scores, pictures: dict[str, str]) -> str:
 
 
 def _helped(scores: Scores) -> list[int]:
-    return [
-        n
-        for n in FOREST_SIZES
-        if scores.mean("rmse", forest_name(n, True)) < scores.mean("rmse", forest_name(n, False))
-    ]
+    return [n for n in FOREST_SIZES if scores.forest(n, True) < scores.forest(n, False)]
 
 
 def _beaten(scores: Scores) -> list[int]:
     tree = scores.mean("rmse", HGS_NAME)
-    return [n for n in FOREST_SIZES if tree < scores.mean("rmse", forest_name(n, False))]
+    return [n for n in FOREST_SIZES if tree < scores.forest(n, False)]
 
 
 def _sizes(found: list[int]) -> str:

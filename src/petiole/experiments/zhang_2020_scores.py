@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,15 @@ from petiole.comparison import SignTest, sign_test, sign_test_of_counts
 from petiole.experiments.pages import Agreement, ComparedSigns
 from petiole.experiments.published import read_published
 from petiole.experiments.results import Results, read_stored
-from petiole.experiments.zhang_2020 import ESTIMATORS, FOLDS, FOREST_SIZES, HGS_NAME, experiment, forest_name
+from petiole.experiments.zhang_2020 import (
+    ESTIMATORS,
+    FOLDS,
+    FOREST_SIZES,
+    FORESTS,
+    HGS_NAME,
+    experiment,
+    forest_name,
+)
 
 ALPHA = 0.05
 DRAW = 1e-6  # scores this close are a draw; the paper does not say when it counts one
@@ -39,6 +47,8 @@ class Scores:
         Errors are pooled over the rows of all folds; seconds are the mean time of a fit.
     rows : array of shape (n_data_sets,)
         The size of each data set.
+    forests : dict from the name of a forest to an array of shape (n_data_sets,)
+        The RMSE of the forests of figure 4.
     """
 
     results: Results
@@ -46,6 +56,7 @@ class Scores:
     zero_one_loss: Floats
     seconds: Floats
     rows: Floats
+    forests: dict[str, Floats] = field(repr=False)
 
     def of(self, column: str, method: str) -> Floats:
         """One method's scores, one for each data set."""
@@ -55,6 +66,10 @@ class Scores:
     def mean(self, column: str, method: str) -> float:
         return float(self.of(column, method).mean())
 
+    def forest(self, n_trees: int, smoothed: bool) -> float:
+        """The mean RMSE of random forests of a size."""
+        return float(self.forests[forest_name(n_trees, smoothed)].mean())
+
     def compare(self, column: str, rival: str, method: str = HGS_NAME) -> SignTest:
         """Wins, draws and losses of a method against a rival, with the two-tailed sign test of section 4.1."""
         return sign_test(self.of(column, method), self.of(column, rival), alpha=ALPHA, tie_tolerance=DRAW)
@@ -62,19 +77,26 @@ class Scores:
 
 def read_scores(database: str | os.PathLike[str]) -> Scores:
     """The scores in a database file."""
-    return pool(read_stored(database, experiment()))
+    whole = experiment()
+    trees = read_stored(database, whole.restricted(methods=list(ESTIMATORS)))
+    forests = read_stored(database, whole.restricted(methods=[FORESTS], data_sets=trees.data_sets))
+    if forests.data_sets != trees.data_sets or forests.trials != trees.trials:
+        raise ValueError(f"the database {str(database)!r} has no forests for some trees: run both")
+    return pool(trees, forests)
 
 
-def pool(results: Results) -> Scores:
+def pool(results: Results, forests: Results) -> Scores:
     """Put the folds together, each with the weight of its rows."""
     n_test = results.tables["n_test"]
     share = n_test / n_test.sum(axis=2, keepdims=True)
+    names = [forest_name(n, smoothed) for n in FOREST_SIZES for smoothed in (False, True)]
     return Scores(
         results,
         np.sqrt((results.tables["squared_error"] * share).sum(axis=2)),
         (results.tables["zero_one_loss"] * share).sum(axis=2),
         results.tables["fit_seconds"].mean(axis=2),
         np.round(n_test[:, 0].mean(axis=1) * FOLDS),
+        {name: np.sqrt((forests.tables[name] * share[:, :1]).sum(axis=(1, 2))) for name in names},
     )
 
 
@@ -152,7 +174,7 @@ def _smoothed_forests(scores: Scores) -> list[ComparedSigns]:
     found = []
     for n in FOREST_SIZES:
         if n != SMOOTHED_UP_TO:  # where the curves cross, the paper says neither
-            gain = scores.mean("rmse", forest_name(n, False)) - scores.mean("rmse", forest_name(n, True))
+            gain = scores.forest(n, False) - scores.forest(n, True)
             found.append(ComparedSigns((1 if n < SMOOTHED_UP_TO else -1, sign(gain))))
     return found
 
@@ -161,4 +183,4 @@ def _one_tree(scores: Scores) -> list[ComparedSigns]:
     """The second is the single tree."""
     tree = scores.mean("rmse", HGS_NAME)
     sizes = [n for n in FOREST_SIZES if n <= ONE_TREE_BEATS_UP_TO]
-    return [ComparedSigns((1, sign(scores.mean("rmse", forest_name(n, False)) - tree))) for n in sizes]
+    return [ComparedSigns((1, sign(scores.forest(n, False) - tree))) for n in sizes]
