@@ -253,8 +253,8 @@ def test_the_paragraph_names_the_best_and_counts_its_wins(study):
     text = paragraph(study)
     assert "`ProbabilityForestClassifier`, unless" in text
     assert "best mean rank of 19 methods in log-loss (1.0; the next" in text
-    assert "and in Brier score, lift and cost" in text
-    assert "It beats sklearn RF, the best of scikit-learn's four in log-loss, on 4 of them" in text
+    assert "and in Brier score, lift, cost and accuracy" in text
+    assert "It beats the best of scikit-learn's four methods in log-loss, the random forest, on 4 of them" in text
     assert "the best of the 6 single trees" in text
 
 

@@ -16,11 +16,15 @@ from petiole.experiments.which_method_models import PEERS, TREES
 from petiole.experiments.which_method_scores import RANKED, SECONDS, Study, read_study
 
 FLAGSHIP = "probability forest"
-WORDS = {"log_loss": "log-loss", "brier": "Brier score", "lift_area": "lift", "cost": "cost"}
+WORDS = {"log_loss": "log-loss", "brier": "Brier score", "lift_area": "lift", "cost": "cost", "accuracy": "accuracy"}
 CLASSES = {
     FLAGSHIP: "`ProbabilityForestClassifier`",
     "tree, HGS honest": '`PETClassifier.c44(smoothing=HGS(alpha="honest"))`',
     "random forest, OOB beta": "`OOBCalibratedClassifier(BaggedPETClassifier.random_forest())`",
+    "sklearn RF": "scikit-learn's random forest",
+    "sklearn RF isotonic": "scikit-learn's random forest with isotonic calibration",
+    "sklearn RF sigmoid": "scikit-learn's random forest with sigmoid calibration",
+    "sklearn HistGB": "scikit-learn's histogram gradient boosting",
 }
 
 
@@ -98,10 +102,10 @@ def _other_firsts(study: Study, first: str) -> str:
     also = [words for metric, words in WORDS.items() if metric != "log_loss" and study.best(metric)[0] == first]
     text = f", and in {_listed(also)}" if also else ""
     others = [
-        f"in {words} {study.best(metric)[0]} is ahead ({study.mean_rank(metric, study.best(metric)[0]):.1f} to "
+        f"in {words} {_called(best)} is ahead ({study.mean_rank(metric, best):.1f} to "
         f"{study.mean_rank(metric, first):.1f})"
         for metric, words in WORDS.items()
-        if study.best(metric)[0] != first
+        if (best := study.best(metric)[0]) != first
     ]
     return f"{text}; {_listed(others)}" if others else text
 
@@ -109,9 +113,10 @@ def _other_firsts(study: Study, first: str) -> str:
 def _against_peer(study: Study, unseen: Study, method: str, peer: str) -> str:
     test = study.compare("log_loss", method, peer)
     ratio = study.median_seconds(method) / study.median_seconds(peer)
+    called = _called(peer).replace("scikit-learn's", "the")
     text = (
-        f"It beats {peer}, the best of scikit-learn's four in log-loss, on {test.wins} of them at {ratio:.2g} of its "
-        "processor time"
+        f"It beats the best of scikit-learn's four methods in log-loss, {called}, on {test.wins} of them in "
+        f"{_share(ratio)} processor time"
     )
     if 0 < len(unseen.data_sets) < len(study.data_sets):
         apart = unseen.compare("log_loss", method, peer)
@@ -122,6 +127,14 @@ def _against_peer(study: Study, unseen: Study, method: str, peer: str) -> str:
             else ""
         )
     return f"{text}."
+
+
+def _share(ratio: float) -> str:
+    """
+    >>> _share(0.0648), _share(2.5)
+    ('6 % of its', '2.5 times its')
+    """
+    return f"{100 * ratio:.0f} % of its" if ratio < 1 else f"{ratio:.1f} times its"
 
 
 def _one_tree(study: Study, trees: list[str]) -> str:
