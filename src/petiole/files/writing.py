@@ -51,7 +51,7 @@ class ModelWriter:
     def _form(self, value: Any, path: str) -> tuple[str, Any]:
         found = savable_form(value)
         if found is None or found[1] is None:
-            raise _cannot_hold(value, path)
+            raise cannot_hold(value, path)
         if hasattr(found[1], "_check_saved_parameters"):
             found[1]._check_saved_parameters()
         return found
@@ -90,7 +90,7 @@ class ModelWriter:
         if isinstance(value, np.str_):
             return str(value)
         if not is_storable(value.dtype):
-            raise _cannot_hold(value, path)
+            raise cannot_hold(value, path)
         return {"$": "scalar", "dtype": value.dtype.name, "value": self._describe(value.item(), path)}
 
     def _describe_array(self, array: npt.NDArray[Any], path: str) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class ModelWriter:
             items = [self._describe_entry(item, path) for item in array.tolist()]
             return self._remember(array, {"$": "objects", "items": items})
         if not is_storable(array.dtype):
-            raise _cannot_hold(array, path)
+            raise cannot_hold(array, path)
         name = self._new_name(path)
         by_columns = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
         self.tensors[name] = array.T if by_columns else array
@@ -113,7 +113,7 @@ class ModelWriter:
 
     def _describe_entry(self, value: Any, path: str) -> Any:
         if value is not None and not isinstance(value, (str, bool, int, float, np.generic, Decimal)):
-            raise _cannot_hold(value, path)
+            raise cannot_hold(value, path)
         return self._describe(value, path)
 
     def _new_name(self, path: str) -> str:
@@ -122,7 +122,8 @@ class ModelWriter:
         return name if name not in self.tensors else f"{name}#{len(self.tensors)}"
 
 
-def _cannot_hold(value: Any, path: str) -> ModelFileError:
+def cannot_hold(value: Any, path: str) -> ModelFileError:
+    """The error for a part that files cannot hold."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, np.ndarray):
         kind = f"array of dtype {value.dtype} and {value.ndim} dimensions"
