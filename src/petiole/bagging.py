@@ -361,6 +361,11 @@ threshold, split_class_weight
             shapes = [(int(n), len(state["classes_"])) for n in state["trees_"].facts.n_leaves]
             require([table.shape for table in tables] == shapes, "_tables: must have a row per leaf")
 
+    def _check_restored(self) -> None:
+        if self.settled_ is None and self.smoothing_.pseudo_counts(self.class_weights_) is not None:
+            return  # the tables are quick to make when they are asked for
+        checks.list_of(checks.probabilities(2))(self.tables_)
+
 
 def _votes(tables: Any, prior: Floats) -> Any:
     """One vote per leaf: for the most probable class, of equals the more frequent one, then the first."""
