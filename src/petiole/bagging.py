@@ -335,7 +335,14 @@ threshold, split_class_weight
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in super().__getstate__().items() if name != "_tables"}
-        return state | {"_tables": self.tables_} if "trees_" in state and not self._tables_can_be_made() else state
+        is_fitted = "smoothing_" in state
+        return state | {"_tables": self.tables_} if is_fitted and not self._tables_can_be_made() else state
+
+    def __copy__(self) -> Self:
+        """A copy that shares everything; unlike a pickle it need not know how the tables were made."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "_tables" in state:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from petiole.files.container import is_storable
 from petiole.files.errors import ModelFileError
 from petiole.files.registry import savable_form
+from petiole.files.savable import check_common_parameters
 
 # Text arrays are kept as wide as they were up to this many characters, beyond only as wide as their longest text.
 WIDEST_KEPT = 256
@@ -39,9 +40,10 @@ class ModelWriter:
         if hasattr(form, "get_params"):
             parameters = form.get_params(deep=False)
             described["parameters"] = self._entries(parameters, path)
-        state = self._entries(form._saved_state(), path)
+        state = form._saved_state()
         if state or "parameters" not in described:
-            described["state"] = state
+            described["state"] = self._entries(state, path)
+            _check_parts(form, state, path)
         self.objects.append(described)
         return self._remember(value, {"$": "object", "index": len(self.objects) - 1})
 
@@ -52,8 +54,6 @@ class ModelWriter:
         found = savable_form(value)
         if found is None or found[1] is None:
             raise cannot_hold(value, path)
-        if hasattr(found[1], "_check_saved_parameters"):
-            found[1]._check_saved_parameters()
         return found
 
     def _remember(self, value: Any, reference: dict[str, Any]) -> dict[str, Any]:
@@ -120,6 +120,17 @@ class ModelWriter:
         # Only letters that safetensors' other readers show well; numbered where an odd name would be there twice.
         name = "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in path)
         return name if name not in self.tensors else f"{name}#{len(self.tensors)}"
+
+
+def _check_parts(form: Any, state: dict[str, Any], path: str) -> None:
+    """Compare with what reading will ask for: a file that cannot be loaded must not be written."""
+    try:
+        if hasattr(form, "_check_saved_parameters"):
+            check_common_parameters(form.get_params(deep=False))
+            form._check_saved_parameters()
+        form._check_parts(state)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not as its fit has left it, so it is not saved: {error}") from error
 
 
 def cannot_hold(value: Any, path: str) -> ModelFileError:
