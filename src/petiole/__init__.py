@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from petiole.baselines import ConstantClassifier
     from petiole.binning import BinningCalibrator
     from petiole.convert import from_sklearn, trees_from_sklearn
+    from petiole.files import load
     from petiole.naive_bayes import BinnedNaiveBayesClassifier
     from petiole.recalibration import OOBCalibratedClassifier
 
@@ -43,6 +44,7 @@ __all__ = [
     "datasets",
     "decisions",
     "from_sklearn",
+    "load",
     "metrics",
     "smoothing",
     "trees_from_sklearn",
@@ -56,6 +58,7 @@ _MODULE_OF = {
     "ConstantClassifier": "baselines",
     "OOBCalibratedClassifier": "recalibration",
     "from_sklearn": "convert",
+    "load": "files",
     "trees_from_sklearn": "convert",
 }
 

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.columns import ColumnKind, NumericColumn, learn_column
+from petiole.columns import ColumnKind, EmptyColumn, NominalColumn, NumericColumn, learn_column
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
 from petiole.tables import (
     Array,
     Names,
@@ -22,8 +25,29 @@ from petiole.tables import (
     reject_infinity,
 )
 
+_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": NominalColumn, "empty": EmptyColumn}
 
-class FeatureEncoder:
+
+def _saved_column(column: ColumnKind) -> dict[str, Any]:
+    kind = next(name for name, cls in _KINDS.items() if type(column) is cls)
+    return {"kind": kind} if column.categories is None else {"kind": kind, "categories": column.categories}
+
+
+def _check_saved_column(column: Any) -> None:
+    require(isinstance(column, dict) and column.get("kind") in _KINDS, f"must have a kind, one of {list(_KINDS)}")
+    nominal = column["kind"] == "nominal"
+    require(set(column) == ({"kind", "categories"} if nominal else {"kind"}), "must have categories if it is nominal")
+    if nominal:
+        checks.labels(column["categories"])
+        sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
+        require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
+
+
+def _column_again(column: dict[str, Any]) -> ColumnKind:
+    return _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
+
+
+class FeatureEncoder(Savable):
     """Turns what users have into one float matrix.
 
     Numeric columns stay as they are, nominal columns become category codes, missing values become NaN. A
@@ -52,6 +76,12 @@ class FeatureEncoder:
     >>> encoder.transform([[3, "green"]])
     array([[ 3., nan]])
     """
+
+    _saved = fields(
+        owner=checks.text,
+        feature_names=checks.none_or(checks.texts),
+        columns=checks.list_of(_check_saved_column),
+    )
 
     def __init__(self, columns: list[ColumnKind], feature_names: Names, owner: str = "FeatureEncoder") -> None:
         self.owner = owner
@@ -85,6 +115,18 @@ class FeatureEncoder:
         columns, matrix = _learn_columns(table, names, nominal)
         reject_infinity(matrix, names)
         return cls(columns, names, owner), matrix
+
+    def _saved_state(self) -> dict[str, Any]:
+        columns = [_saved_column(column) for column in self.columns]
+        return {"owner": self.owner, "feature_names": self.feature_names, "columns": columns}
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        names = state["feature_names"]
+        require(names is None or len(names) == len(state["columns"]), "feature_names: must be one per column")
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        columns = [_column_again(column) for column in state["columns"]]
+        self.__init__(columns, state["feature_names"], state["owner"])  # type: ignore[misc]
 
     def transform(self, X: Any) -> Array:
         """Encode new data by the columns of the training data, taken by position."""
