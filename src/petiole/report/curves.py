@@ -19,7 +19,7 @@ GRID = np.linspace(0, 1, 101)
 
 
 def shown_methods(study: Study) -> list[str]:
-    """The methods whose curves are drawn, best first: the winner, the next, the best of either camp, the single tree."""
+    """The methods whose curves are drawn, best first: the best of either camp, the single tree, the next best."""
     names = [result.name for result in study.table]
     peer = next((result.name for result in study.table if result.is_peer), None)
     wished = [study.winner, study.petiole_winner, peer, "pet", *names]
@@ -76,7 +76,9 @@ def _of_top(judged: Judged) -> dict[str, Any]:
 
 
 def _reliability(y: Any, scores: Floats, weights: Floats) -> dict[str, Any]:
-    curve = reliability_curve(y, scores, target=1, labels=[0, 1], sample_weight=weights)
+    # small test parts scatter less in wider bins
+    n_bins = 10 if len(y) >= 1000 else 7
+    curve = reliability_curve(y, scores, target=1, n_bins=n_bins, labels=[0, 1], sample_weight=weights)
     bars, _ = np.histogram(scores[:, 1], bins=N_BARS, range=(0, 1), weights=weights)
     return {
         "said": rounded(curve.mean_score),

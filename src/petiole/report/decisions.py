@@ -58,10 +58,12 @@ def _rules(study: Study, cost: Floats) -> dict[str, Any]:
 
 
 def _probabilities(study: Study) -> dict[str, Any]:
-    n = study.judged.n
+    n, names = study.judged.n, shown_methods(study)
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
-    proba = {method: [rounded(row) for row in study.probabilities[method][chosen]] for method in shown_methods(study)}
-    weights = study.judged.weights_or_ones()[chosen]
-    return {
-        "rows": {"truth": study.judged.codes[chosen].tolist(), "weight": rounded(weights, 3), "proba": proba, "of": n}
+    rows = {
+        "truth": study.judged.codes[chosen].tolist(),
+        "weight": rounded(study.judged.weights_or_ones()[chosen], 3),
+        "proba": {method: [rounded(row) for row in study.probabilities[method][chosen]] for method in names},
+        "of": n,
     }
+    return {"rows": rows}

@@ -22,9 +22,8 @@ def element(name: str, *children: Any, **attributes: Any) -> Markup:
     >>> element("a", "x", title='"><script>')
     '<a title="&quot;&gt;&lt;script&gt;">x</a>'
     """
-    given = "".join(
-        _attribute(key, value) for key, value in attributes.items() if value is not None and value is not False
-    )
+    kept = {key: value for key, value in attributes.items() if value is not None and value is not False}
+    given = "".join(_attribute(key, value) for key, value in kept.items())
     if name in EMPTY:
         return Markup(f"<{name}{given}>")
     return Markup(f"<{name}{given}>{''.join(text(child) for child in children)}</{name}>")
@@ -46,22 +45,14 @@ def joined(parts: Iterable[Any]) -> Markup:
 
 
 def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], *, label: str, numeric: Sequence[int] = ()) -> Markup:
-    """A table in a box of its own that scrolls sideways where the page is narrow; the first cell of a row is its head."""
+    """A table in a box that scrolls sideways where the page is narrow; the first cell of a row is its head."""
 
-    def cell(name: str, column: int, content: Any, **attributes: Any) -> Markup:
-        return element(name, content, class_="number" if column in numeric else None, **attributes)
+    def cell(column: int, content: Any, scope: str | None) -> Markup:
+        name = "td" if scope is None else "th"
+        return element(name, content, scope=scope, class_="number" if column in numeric else None)
 
-    head = element("tr", *(cell("th", i, content, scope="col") for i, content in enumerate(header)))
-    body = [
-        element(
-            "tr",
-            *(
-                cell("td" if i else "th", i, content, **({} if i else {"scope": "row"}))
-                for i, content in enumerate(row)
-            ),
-        )
-        for row in rows
-    ]
+    head = element("tr", *(cell(i, content, "col") for i, content in enumerate(header)))
+    body = [element("tr", *(cell(i, content, None if i else "row") for i, content in enumerate(row))) for row in rows]
     inner = element("table", element("thead", head), element("tbody", *body))
     return element("div", inner, class_="scroll", role="region", aria_label=label, tabindex="0")
 

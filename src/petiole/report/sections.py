@@ -31,10 +31,9 @@ def number_text(score: str, value: float) -> str:
 def key_numbers(study: Study) -> Markup:
     """The figures that the eye should fall on first."""
     best, data = study.table[0], study.data_summary
-    cards = [
-        (SCORE_TITLES[study.design.decides], _with_limits(study.design.decides, best.scores[study.design.decides]))
-    ]
-    if study.design.decides != "log_loss":
+    decides = study.design.decides
+    cards = [(SCORE_TITLES[decides], _with_limits(decides, best.scores[decides]))]
+    if decides != "log_loss":
         cards.append(("log-loss (bits)", _with_limits("log_loss", best.scores["log_loss"])))
     cards.append(("accuracy", _with_limits("accuracy", best.scores["accuracy"])))
     cards.append(("calibration error", _with_limits("ece", best.scores["ece"])))
@@ -47,9 +46,8 @@ def key_numbers(study: Study) -> Markup:
 
 
 def _with_limits(score: str, interval: Interval) -> tuple[str, str]:
-    return number_text(
-        score, interval.mean
-    ), f"{number_text(score, interval.low)} to {number_text(score, interval.high)}"
+    mean, low, high = (number_text(score, value) for value in interval)
+    return mean, f"{low} to {high}"
 
 
 def warnings_box(study: Study) -> Markup:
@@ -63,15 +61,12 @@ def warnings_box(study: Study) -> Markup:
 def methods_table(study: Study) -> Markup:
     """Every method with its scores, best first."""
     scores = [score for score in SCORE_TITLES if score in study.table[0].scores]
-    header = ["Method", *(SCORE_TITLES[score] for score in scores), "p against the winner"]
+    header = ["Method", *(SCORE_TITLES[score] for score in scores), "p"]
     rows = []
     for result in study.table:
-        badge = element(
-            "span", "other library" if result.is_peer else "petiole", class_="badge peer" if result.is_peer else "badge"
-        )
-        name = joined(
-            [result.title, " ", badge, element("span", " winner", class_="won") if result.p_value is None else ""]
-        )
+        camp, looks = ("other library", "badge peer") if result.is_peer else ("petiole", "badge")
+        won = element("span", " winner", class_="won") if result.p_value is None else ""
+        name = joined([result.title, " ", element("span", camp, class_=looks), won])
         cells = [_cell(score, result.scores[score]) for score in scores]
         rows.append([name, *cells, "" if result.p_value is None else _p_text(result.p_value)])
     return table(header, rows, label="Methods and their scores", numeric=range(1, len(header)))
@@ -79,7 +74,8 @@ def methods_table(study: Study) -> Markup:
 
 def _cell(score: str, interval: Interval) -> Markup:
     mean, limits = _with_limits(score, interval)
-    return joined([mean, element("small", limits) if interval.low < interval.high else ""])
+    has_limits = interval.low < interval.high and not score.endswith("seconds")
+    return joined([mean, element("small", limits) if has_limits else ""])
 
 
 def _p_text(p: float) -> str:
@@ -90,17 +86,20 @@ def methods_note(study: Study) -> Markup:
     """What the figures in the table are."""
     design, floor = study.design, log_loss_floor(len(study.classes))
     if design.folds is None:
-        how = f"Every method was fitted once and judged on {design.n_test_rows:,} test rows; limits and p are over these rows."
+        how = (
+            f"Every method was fitted once and judged on {design.n_test_rows:,} test rows; limits and p (against the "
+            "winner) are over these rows."
+        )
     else:
         repeated = f", {design.repeats} times" if (design.repeats or 1) > 1 else ""
         how = (
-            f"{design.folds}-fold stratified cross-validation{repeated}. Small figures are 95% intervals; they and p (corrected "
-            "resampled t-test) allow for folds that share rows. The winner was chosen on the same folds, so p is a little "
-            "too small among near equals."
+            f"{design.folds}-fold stratified cross-validation{repeated}. Small figures are 95% intervals; they and p "
+            "(against the winner, corrected resampled t-test) allow for folds that share rows. The winner was chosen on "
+            "the same folds, so p is a little too small among near equals."
         )
     rules = (
-        f" Log-loss: probabilities below {floor:.2g} count as {floor:.2g}. Less is better, except for accuracy and area under "
-        "lift (1 is a random order)."
+        f" Log-loss: probabilities below {floor:.2g} count as {floor:.2g}. Less is better, except for accuracy and area "
+        "under lift (1 is a random order)."
     )
     return element("p", how + rules, class_="note")
 
@@ -113,15 +112,17 @@ def uncertain_rows(study: Study, important: list[str]) -> Markup:
         entropy = -np.nansum(np.where(proba > 0, proba * np.log2(proba), 0.0), axis=1)
     chosen = np.argsort(-entropy, kind="stable")[:15]
     columns = [study.data.names.index(name) for name in important[:4]]
-    header = ["Row", "Truth", "Most probable", "Next", "Uncertainty (bits)", *(study.data.names[c] for c in columns)]
+    n_said = 1 if len(study.classes) == 2 else 2
+    said_of = ["Most probable", "Next"][:n_said]
+    header = ["Row", "Truth", *said_of, "Uncertainty (bits)", *(study.data.names[c] for c in columns)]
     rows = []
     for i in chosen:
         best = np.argsort(-proba[i], kind="stable")
-        said = [f"{study.classes[k]} ({proba[i, k]:.2f})" for k in best[:2]]
+        said = [f"{study.classes[k]} ({proba[i, k]:.2f})" for k in best[:n_said]]
         values = [study.data.value_text(c, float(study.judged.matrix[i, c])) for c in columns]
         truth = str(study.classes[study.judged.codes[i]])
         rows.append([f"{study.judged.positions[i]}", truth, *said, f"{entropy[i]:.2f}", *values])
-    return table(header, rows, label="The most uncertain rows", numeric=[4])
+    return table(header, rows, label="The most uncertain rows", numeric=[2 + n_said])
 
 
 def classes_table(study: Study) -> Markup:
@@ -142,15 +143,8 @@ def columns_table(study: Study) -> Markup:
     rows = []
     for column in study.data_summary["columns"][:MOST_COLUMNS]:
         missing = column["n_missing"] / study.data_summary["n_rows"]
-        rows.append(
-            [
-                column["name"],
-                column["kind"],
-                f"{column['n_distinct']:,}",
-                f"{missing:.1%}" if missing else "",
-                _values(column),
-            ]
-        )
+        counts = [f"{column['n_distinct']:,}", f"{missing:.1%}" if missing else ""]
+        rows.append([column["name"], column["kind"], *counts, _values(column)])
     left = len(study.data_summary["columns"]) - MOST_COLUMNS
     more = element("p", f"{left} more columns are not listed.", class_="note") if left > 0 else ""
     header = ["Column", "Kind", "Distinct values", "Missing", "Values"]
@@ -170,14 +164,12 @@ def how_made(study: Study, command: str | None, versions: dict[str, str], made: 
     """What is needed to get the same figures again."""
     design = study.design
     repeat = command or _python_call(study)
+    threads = f"{design.n_jobs} thread{'s' if design.n_jobs > 1 else ''}"
     facts = [
         ("Made", made),
         ("Seed", str(design.seed)),
         ("Methods tried", ", ".join(design.methods)),
-        (
-            "Time for the comparison",
-            f"{design.seconds:.0f} s with {design.n_jobs} thread{'s' if design.n_jobs > 1 else ''}",
-        ),
+        ("Time for the comparison", f"{design.seconds:.0f} s with {threads}"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Curves shown for", ", ".join(study.result(name).title for name in shown_methods(study))),
     ]

@@ -35,7 +35,8 @@ def _single_tree(study: Study) -> PETClassifier:
 
 
 def _words(model: PETClassifier, study: Study) -> Words:
-    return Words(model.tree_, study.data.names, [str(label) for label in model.classes_], model.encoder_.categories)
+    categories: list[Any] = model.encoder_.categories
+    return Words(model.tree_, study.data.names, [str(label) for label in model.classes_], categories)
 
 
 def _from_the_top(tree: Any) -> list[int]:

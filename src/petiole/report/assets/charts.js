@@ -44,8 +44,9 @@ function drawMethods() {
     };
   });
   document.getElementById("chart-methods").style.height = 90 + 30 * rows.length + "px";
+  document.getElementById("score-note").textContent = greater ? "more is better" : "less is better";
   plot("chart-methods", traces, {
-    showlegend: true, xaxis: { title: { text: REPORT.scores[score] + (greater ? " (more is better)" : " (less is better)") } },
+    showlegend: true, xaxis: { title: { text: REPORT.scores[score] } },
     yaxis: { categoryorder: "array", categoryarray: rows.map((row) => plotText(short(row.title, width))), ticklabelstandoff: 4 },
   });
 }
@@ -57,7 +58,7 @@ function drawReliability() {
     const curve = REPORT.curves[name][target];
     const color = methodColor(name);
     traces.push({
-      x: curve.said, y: curve.came, name: plotText(METHOD[name].title), mode: "lines+markers", line: { color, width: i ? 1.5 : 3 }, legendgroup: name,
+      x: curve.said, y: curve.came, name: plotText(METHOD[name].title), mode: "lines+markers", line: { color, width: i ? 1.5 : 3 }, visible: i < 2 ? true : "legendonly",
       marker: { size: curve.weight.map((w) => 5 + 9 * Math.sqrt(w / Math.max(...curve.weight))), color }, opacity: i ? 0.75 : 1,
       error_y: i ? undefined : {
         type: "data", symmetric: false, color, thickness: 1.4, width: 4,
@@ -79,6 +80,15 @@ function drawReliability() {
   });
 }
 
+/* Which colour is which method; the lines of several charts. */
+function drawMethodLegend(id) {
+  document.getElementById(id).replaceChildren(...REPORT.shown.map((name) => {
+    const swatch = make("i", {});
+    swatch.style.background = methodColor(name);
+    return make("li", {}, swatch, METHOD[name].title);
+  }));
+}
+
 function drawLift() {
   const target = document.getElementById("lift-target").value;
   const share = Array.from({ length: 101 }, (_, i) => i / 100);
@@ -94,9 +104,10 @@ function drawLift() {
     lift.push({ x: share.slice(1), y: curve.slice(1).map((value, k) => value / share[k + 1]), mode: "lines", name: title, line, showlegend: false,
       hovertemplate: "top %{x:.0%}: %{y:.2f} times<extra>" + title + "</extra>" });
   });
-  plot("chart-gains", gains, { showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 11 } },
-    xaxis: { title: { text: "share of all rows" }, tickformat: ".0%" }, yaxis: { title: { text: "share of the class (gains)" }, tickformat: ".0%" } });
-  plot("chart-lift", lift, { margin: { l: 52, r: 12, t: 48, b: 46 }, xaxis: { title: { text: "share of all rows" }, tickformat: ".0%" }, yaxis: { title: { text: "lift" }, rangemode: "tozero" } });
+  const xaxis = { title: { text: "share of all rows" }, tickformat: ".0%", range: [0, 1.01], dtick: 0.25 };
+  plot("chart-gains", gains, { xaxis, yaxis: { title: { text: "share of the class (gains)" }, tickformat: ".0%", range: [0, 1.03], dtick: 0.25 } });
+  plot("chart-lift", lift, { xaxis, yaxis: { title: { text: "lift" }, rangemode: "tozero" } });
+  drawMethodLegend("lift-legend");
 }
 
 function drawImportance() {
@@ -108,7 +119,7 @@ function drawImportance() {
     x: rows.map((row) => row[1]), y: places, type: "bar", orientation: "h", marker: { color: css("m0") },
     error_x: { type: "data", array: rows.map((row) => row[2]), color: css("soft"), thickness: 1.2, width: 3 }, customdata: names,
     hovertemplate: "%{customdata}: %{x:.4f} bits<extra></extra>",
-  }], { xaxis: { title: { text: "bits of log-loss lost (with standard error)" }, zerolinecolor: css("soft") }, yaxis: { tickvals: places, ticktext: names } });
+  }], { xaxis: { title: { text: "bits of log-loss lost" }, zerolinecolor: css("soft") }, yaxis: { tickvals: places, ticktext: names } });
   const left = REPORT.nAttributes - rows.length;
   document.getElementById("importance-note").textContent = left > 0 ? left + " attributes that matter less are not shown." : "";
 }

@@ -58,7 +58,7 @@ function thresholdPanel() {
         costFields(() => { draw(); }),
         make("div", { class: "slider" }, make("label", { for: "threshold" }, `Predict “${short(name, 30)}” from probability `, shown), slider),
         best, make("p", { class: "note", id: "threshold-note" })),
-      make("div", {}, make("div", { class: "chart", id: "chart-cost", role: "img", "aria-label": "Cost per row against the threshold" }),
+      make("div", {}, make("ul", { class: "legend", id: "cost-legend", "aria-label": "Colours of the methods" }), make("div", { class: "chart", id: "chart-cost", role: "img", "aria-label": "Cost per row against the threshold" }),
         figures([["cost per row", "f-cost"], ["rows acted on", "f-acted"], ["found of the class", "f-recall"], ["right among those acted on", "f-precision"],
           ["false alarms", "f-false"], ["missed", "f-missed"]]))));
   const grid = Array.from({ length: 101 }, (_, i) => i * 10);
@@ -75,6 +75,7 @@ function thresholdPanel() {
     set("f-precision", acted > 0 ? (100 * tally[1][step] / acted).toFixed(1) + "%" : "–");
     set("f-false", figure(tally[0][step]));
     set("f-missed", figure(totals[1] - tally[1][step]));
+    drawMethodLegend("cost-legend");
     shown.textContent = slider.valueAsNumber.toFixed(2);
     slider.setAttribute("aria-valuetext", `${slider.value}, cost per row ${figure(costAt(tally, step))}`);
     // Elkan's threshold: where acting and not acting cost the same in expectation
@@ -91,7 +92,7 @@ function thresholdPanel() {
     }));
     traces.push({ x: [step / STEPS], y: [costAt(tally, step)], mode: "markers", marker: { size: 13, color: css("ink") }, showlegend: false, hoverinfo: "skip" });
     plot("chart-cost", traces, {
-      showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 11 } }, xaxis: { title: { text: "threshold" }, range: [-0.01, 1.01] }, yaxis: { title: { text: "cost per row" } },
+      xaxis: { title: { text: "threshold" }, range: [-0.01, 1.01] }, yaxis: { title: { text: "cost per row" } },
       shapes: Number.isFinite(theory) ? [{ type: "line", x0: theory, x1: theory, y0: 0, y1: 1, yref: "paper", line: { dash: "dot", color: css("soft"), width: 1.5 } }] : [],
       annotations: Number.isFinite(theory) ? [{ x: theory, y: 1, yref: "paper", yanchor: "top", xanchor: theory > 0.7 ? "right" : "left", text: "by theory", showarrow: false, font: { size: 11, color: css("soft") } }] : [],
     });

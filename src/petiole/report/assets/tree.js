@@ -21,9 +21,10 @@ function share(value) {
 
 function mix(node) {
   const bar = make("span", { class: "mix", "aria-hidden": "true" });
-  node.classes.forEach((k, i) => {
+  const order = node.classes.map((k, i) => [k, node.raw[i]]).sort((a, b) => a[0] - b[0]);  // colours in one order everywhere
+  order.forEach(([k, width]) => {
     const part = make("i", {});
-    part.style.width = 100 * node.raw[i] + "%";
+    part.style.width = 100 * width + "%";
     part.style.background = classColor(k);
     bar.append(part);
   });
