@@ -72,7 +72,7 @@ def test_the_page_asks_for_nothing_from_outside(page):
 def test_controls_and_tables_have_labels(page):
     for field in re.findall(r'<select id="([^"]+)"', page):
         assert f'<label for="{field}"' in page
-    assert page.count("<table") == page.count('scope="col"') - page.count('scope="col"') + page.count("<thead")
+    assert page.count("<table>") == page.count("<thead>") >= 4
     for box in re.findall(r'<div class="scroll"[^>]*>', page):
         assert "aria-label=" in box and 'tabindex="0"' in box
 
