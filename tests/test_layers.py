@@ -24,6 +24,8 @@ LAYERS = [
     {"metrics", "decisions"},
     {"convert", "export", "plotting", "recalibration", "comparison"},
     {"experiments"},
+    {"study"},
+    {"report"},
     {"__main__"},
 ]
 
