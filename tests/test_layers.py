@@ -24,6 +24,7 @@ LAYERS = [
     {"metrics", "decisions"},
     {"convert", "plotting", "recalibration", "comparison"},
     {"experiments"},
+    {"cli"},
     {"__main__"},
 ]
 

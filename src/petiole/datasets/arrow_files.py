@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.datasets.cells import NumericBuilder, Place
+from petiole.datasets.cells import NumericBuilder, Place, check_skipped
 from petiole.datasets.columns import Numeric, Values, from_names
 from petiole.tables import NOMINAL_DTYPES
 
@@ -31,6 +31,7 @@ def read_arrow(data: bytes, file: str, kinds: Mapping[str, str], skipped: Collec
     frame = nw.from_native(_open(data, file), eager_only=True)
     if not len(frame) or not frame.columns:
         raise ValueError(f"{file}: the table has {len(frame)} rows and {len(frame.columns)} columns: it is empty")
+    check_skipped(skipped, frame.columns, file)
     names = [name for name in frame.columns if name not in skipped]
     return {name: _read_column(frame[name], kinds.get(name), Place(file, column=name)) for name in names}
 

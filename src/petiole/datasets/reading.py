@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from petiole.datasets.arff_files import looks_like_arff, read_arff
 from petiole.datasets.arrow_files import arrow_format, read_arrow
-from petiole.datasets.cells import KINDS
+from petiole.datasets.cells import KINDS, check_skipped
 from petiole.datasets.columns import Values
 from petiole.datasets.csv_files import read_csv
 from petiole.datasets.frames import make_frame
@@ -127,6 +127,7 @@ def parse_columns(
         columns = read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, kinds)
     else:
         columns = read_csv(text, file, kinds, frozenset(missing))
+    check_skipped(skipped, columns, file)
     return {name: column for name, column in columns.items() if name not in skipped}
 
 

@@ -1,8 +1,8 @@
-"""``python -m petiole reproduce <paper>``: run a paper's experiment and write its page."""
+"""What ``petiole reproduce <paper>`` does: run a paper's experiment and write its page."""
 
 from __future__ import annotations
 
-import argparse
+import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -14,8 +14,6 @@ from petiole.experiments.cells import Experiment
 from petiole.experiments.outcomes import Engine
 from petiole.experiments.progress import make_progress
 from petiole.experiments.runner import run
-
-INTERRUPTED = 130  # what shells report after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -32,22 +30,33 @@ PAPERS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 1 if cells failed, 2 for wrong arguments, 130 after Ctrl-C."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
-    try:
-        return reproduce(options)
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from there", file=sys.stderr)
-        return INTERRUPTED
-    except (ValueError, ImportError, FileNotFoundError) as error:
-        parser.error(str(error))
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: the options of the command."""
+
+    paper: str
+    jobs: int = 1
+    trials: int | None = None
+    datasets: list[str] | None = None
+    methods: list[str] | None = None
+    quick: bool = False
+    database: str = "petiole-experiments.sqlite"
+    page: str | None = None
+    page_only: bool = False
+    engine: str = "processes"
+    address: str | None = None
 
 
-def reproduce(options: argparse.Namespace) -> int:
+def main(arguments: Sequence[str]) -> int:
+    """``petiole reproduce`` with these arguments; the exit code is 0, 1 if cells failed, 2 for wrong arguments."""
+    from petiole.cli import main as run_command  # the command line lies above the experiments
+
+    return run_command(["reproduce", *arguments])
+
+
+def reproduce(options: Request) -> int:
     """Compute what is missing, unless told not to, and write the page."""
-    paper = PAPERS[options.paper]
+    paper = find_paper(options.paper)
     failed = False if options.page_only else _compute(paper, options)
     page = options.page or Path("docs") / "reproduction" / f"{options.paper}.md"
     try:
@@ -59,7 +68,7 @@ def reproduce(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _compute(paper: Paper, options: argparse.Namespace) -> bool:
+def _compute(paper: Paper, options: Request) -> bool:
     """Run the cells; whether some failed."""
     trials = paper.quick_trials if options.quick and options.trials is None else options.trials
     experiment = paper.experiment().restricted(data_sets=options.datasets, methods=options.methods, trials=trials)
@@ -71,36 +80,22 @@ def _compute(paper: Paper, options: argparse.Namespace) -> bool:
     return bool(summary.errors)
 
 
-def _make_engine(options: argparse.Namespace) -> Engine | None:
+def _make_engine(options: Request) -> Engine | None:
     if options.engine == "dask":
         from petiole.experiments.engine_dask import Dask
 
         return Dask(options.address, jobs=max(1, options.jobs))
+    if options.engine != "processes":
+        raise ValueError(f"engine={options.engine!r}: must be 'processes' or 'dask'")
     if options.address is not None:
         raise ValueError(f"address={options.address!r}: is for --engine dask; add that")
     return None
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The options of ``reproduce``."""
-    parser = argparse.ArgumentParser(
-        prog="python -m petiole reproduce",
-        description="Run a paper's experiment and write a page with its tables beside ours. Finished cells are kept in "
-        "the database: stop whenever you like, the same command goes on.",
-    )
-    parser.add_argument("paper", choices=sorted(PAPERS))
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1); 0 runs the cells in this one")
-    parser.add_argument("--trials", type=int, help="trials of each data set (default: as in the paper)")
-    parser.add_argument("--datasets", type=_names, help="names with commas between them (default: all)")
-    parser.add_argument("--methods", type=_names, help="names with commas between them (default: all)")
-    parser.add_argument("--quick", action="store_true", help="a few trials: less than two minutes")
-    parser.add_argument("--database", default="petiole-experiments.sqlite", help="default: %(default)s")
-    parser.add_argument("--page", help="default: docs/reproduction/<paper>.md")
-    parser.add_argument("--page-only", action="store_true", help="write the page from what is there, compute nothing")
-    parser.add_argument("--engine", choices=("processes", "dask"), default="processes", help="default: %(default)s")
-    parser.add_argument("--address", help="of a Dask scheduler (default: a cluster on this machine)")
-    return parser
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def find_paper(name: str) -> Paper:
+    """What there is of a paper; a name that is not known is an error that tells the nearest."""
+    if name not in PAPERS:
+        close = difflib.get_close_matches(name, PAPERS, n=1)
+        nearest = f"did you mean {close[0]!r}? There are" if close else "there are"
+        raise ValueError(f"paper={name!r}: is not known; {nearest} {', '.join(sorted(PAPERS))}")
+    return PAPERS[name]
