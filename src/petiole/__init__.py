@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from petiole.convert import from_sklearn, trees_from_sklearn
     from petiole.decisions import CostSensitiveClassifier
     from petiole.dual import DualPerturbCombineClassifier
+    from petiole.files import load
     from petiole.lazy import LazyOptionTreesClassifier
     from petiole.mob_esp import MOBESPClassifier
     from petiole.naive_bayes import BinnedNaiveBayesClassifier
@@ -42,6 +43,7 @@ __all__ = [
     "datasets",
     "decisions",
     "from_sklearn",
+    "load",
     "metrics",
     "smoothing",
     "trees_from_sklearn",
@@ -63,6 +65,7 @@ _MODULE_OF = {
     "ProbabilityForestClassifier": "probability_forest",
     "Tree": "tree",
     "from_sklearn": "convert",
+    "load": "files",
     "trees_from_sklearn": "convert",
 }
 

@@ -22,6 +22,8 @@ from petiole.ensemble import (
     node_tables,
     out_of_bag_frequencies,
 )
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
 from petiole.forest import Forest, count_forest, grow_forest
 from petiole.grow import TrainingSet
 from petiole.parameters import check_choice, check_number
@@ -97,6 +99,13 @@ threshold, split_class_weight
     >>> model.predict_proba(X[:1]).shape
     (1, 3)
     """
+
+    _saved = fields(
+        trees_=checks.instance_of("Forest"),
+        smoothing_=checks.instance_of("LeafEstimator"),
+        settled_=checks.none_or(checks.list_of(checks.instance_of("LeafEstimator"))),
+        _tables=maybe(checks.list_of(checks.probabilities(2))),
+    )
 
     def __init__(
         self,
@@ -325,7 +334,32 @@ threshold, split_class_weight
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_tables"}
+        state = {name: value for name, value in super().__getstate__().items() if name != "_tables"}
+        return state | {"_tables": self.tables_} if "trees_" in state and not self._tables_can_be_made() else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_tables" in state:
+            tables = [np.ascontiguousarray(table) for table in state["_tables"]]
+            state = state | {"_tables": _core.LeafTables(tables, len(state["classes_"]))}
+        super().__setstate__(state)
+
+    def _tables_can_be_made(self) -> bool:
+        """Whether the tables follow from the trees' counts bit for bit, so that they need not be kept."""
+        if not all(one.is_repeatable for one in self.settled_ or [self.smoothing_]):
+            return False
+        if "seed_" in vars(self):
+            return True
+        # Merged models keep the tables that they had before, which a common prior may change.
+        made = self._leaf_tables(self.smoothing_, self.settled_, self.trees_, self.class_weights_)
+        return all(np.array_equal(made.of_tree(index), table) for index, table in enumerate(self.tables_))
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        n_trees, settled, tables = len(state["trees_"]), state["settled_"], state.get("_tables")
+        require(settled is None or len(settled) == n_trees, "settled_: must be one per tree")
+        if tables is not None:
+            shapes = [(int(n), len(state["classes_"])) for n in state["trees_"].facts.n_leaves]
+            require([table.shape for table in tables] == shapes, "_tables: must have a row per leaf")
 
 
 def _votes(tables: Any, prior: Floats) -> Any:

@@ -11,6 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from petiole.columns import Floats
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
+from petiole.files.savable import SavableModel
 from petiole.labels import check_same_length, check_weights, encode_labels
 from petiole.parameters import check_choice
 from petiole.tables import Array
@@ -18,7 +21,7 @@ from petiole.tables import Array
 STRATEGIES = ("base_rate", "zero", "one")
 
 
-class ConstantClassifier(ClassifierMixin, BaseEstimator):
+class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):
     """The same probabilities for every row: the three constants in the tables of Zadrozny & Elkan (2001).
 
     Parameters
@@ -46,6 +49,25 @@ class ConstantClassifier(ClassifierMixin, BaseEstimator):
     >>> ConstantClassifier("one").fit(X, y).predict_proba([[7]])
     array([[0., 1.]])
     """
+
+    _saved = fields(
+        classes_=checks.labels,
+        base_rates_=checks.probabilities(1),
+        probabilities_=checks.probabilities(1),
+        n_features_in_=maybe(checks.whole(0)),
+        feature_names_in_=maybe(checks.names),
+    )
+
+    def _check_saved_parameters(self) -> None:
+        check_choice("strategy", self.strategy, STRATEGIES)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        for name in ("base_rates_", "probabilities_"):
+            require(len(state[name]) == len(state["classes_"]), f"{name}: must be one per class")
+        names = state.get("feature_names_in_")
+        require(
+            names is None or len(names) == state.get("n_features_in_"), "feature_names_in_: must be one per feature"
+        )
 
     def __init__(self, strategy: str = "base_rate", *, positive: Any = None) -> None:
         self.strategy = strategy

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from petiole.columns import Floats
+from petiole.files import checks
+from petiole.files.checks import fields, require
 from petiole.parameters import check_whole
-from petiole.score_calibrator import ScoreCalibrator
+from petiole.score_calibrator import ScoreCalibrator, ScoreMapBase
 
 # Sums of fractional weights are rounded: a bin begins at a share that is short of its place by no more than this.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class BinMap:
+class BinMap(ScoreMapBase):
     """The bins of one class: ``edges`` between them, the weight of rows in each, the positive share of it."""
 
     edges: Floats
     counts: Floats
     frequencies: Floats
+
+    _saved = fields(
+        edges=checks.floats(1),
+        counts=checks.floats(1, 0.0),
+        frequencies=checks.floats(1, 0.0, 1.0 + 1e-9),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        edges, n_bins = state["edges"], len(state["edges"]) + 1
+        require(checks.increasing(edges), "edges: must increase")
+        same = len(state["counts"]) == n_bins and len(state["frequencies"]) == n_bins
+        require(same, f"counts and frequencies: must be {n_bins}, one per bin")
 
     def __call__(self, scores: Floats) -> Floats:
         return self.frequencies[bin_numbers(scores, self.edges)]

@@ -13,9 +13,11 @@ from sklearn.isotonic import IsotonicRegression
 
 from petiole.binning import BinningCalibrator
 from petiole.columns import Floats
+from petiole.files import checks
+from petiole.files.checks import fields, require
 from petiole.labels import Codes
 from petiole.parameters import check_fraction
-from petiole.score_calibrator import ScoreCalibrator, read_probability_scores
+from petiole.score_calibrator import ScoreCalibrator, ScoreMapBase, read_probability_scores
 from petiole.venn_abers import VennAbersCalibrator
 
 __all__ = [
@@ -33,11 +35,13 @@ RIDGE = 1.0
 
 
 @dataclass(frozen=True)
-class SigmoidMap:
+class SigmoidMap(ScoreMapBase):
     """1 / (1 + exp(−(slope · score + intercept)))."""
 
     slope: float
     intercept: float
+
+    _saved = fields(slope=checks.number(), intercept=checks.number())
 
     def __call__(self, scores: Floats) -> Floats:
         return expit(self.slope * scores + self.intercept)
@@ -77,13 +81,20 @@ class SigmoidCalibrator(ScoreCalibrator):
 
 
 @dataclass(frozen=True)
-class BetaMap:
+class BetaMap(ScoreMapBase):
     """1 / (1 + exp(−(a ln p − b ln(1−p) + c))), with p at least ``floor`` away from 0 and 1."""
 
     a: float
     b: float
     c: float
     floor: float
+
+    _saved = fields(
+        a=checks.number(0.0),
+        b=checks.number(0.0),
+        c=checks.number(),
+        floor=checks.number(1e-300, 0.5),
+    )
 
     def __call__(self, scores: Floats) -> Floats:
         return expit(_log_and_log_rest(scores, self.floor) @ np.array([self.a, self.b]) + self.c)
@@ -132,11 +143,17 @@ class BetaCalibrator(ScoreCalibrator):
 
 
 @dataclass(frozen=True)
-class IsotonicMap:
+class IsotonicMap(ScoreMapBase):
     """A non-decreasing function through ``values`` at ``scores``, straight between them and constant outside."""
 
     scores: Floats
     values: Floats
+
+    _saved = fields(scores=checks.floats(1), values=checks.floats(1, 0.0, 1.0 + 1e-9))
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        require(checks.increasing(state["scores"]) and state["scores"].size, "scores: must increase")
+        require(state["values"].shape == state["scores"].shape, "values: must be one per score")
 
     def __call__(self, scores: Floats) -> Floats:
         return np.interp(scores, self.scores, self.values)
@@ -169,11 +186,13 @@ class IsotonicCalibrator(ScoreCalibrator):
 
 
 @dataclass(frozen=True)
-class TemperatureMap:
+class TemperatureMap(ScoreMapBase):
     """p_k ∝ p_k^(1/temperature), with p at least ``floor``; a table of all classes at once."""
 
     temperature: float
     floor: float
+
+    _saved = fields(temperature=checks.number(1e-9), floor=checks.number(1e-300, 0.5))
 
     def __call__(self, proba: Floats) -> Floats:
         return softmax(np.log(np.maximum(proba, self.floor)) / self.temperature, axis=1)
@@ -234,6 +253,9 @@ class TemperatureCalibrator(ScoreCalibrator):
 
         found = minimize(objective, np.ones(1), jac=True, method="L-BFGS-B", bounds=Bounds(1e-3, np.inf), tol=1e-12)
         return [TemperatureMap(1 / float(found.x[0]), float(self.floor))]
+
+    def _n_maps(self, n_classes: int) -> int:
+        return 1
 
     def _probabilities(self, table: Floats) -> Floats:
         return self.calibrators_[0](table)

@@ -14,15 +14,32 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from petiole.dataset import FeatureEncoder
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
+from petiole.files.savable import SavableModel
 from petiole.grow import MAX_CLASSES, TrainingSet
 from petiole.labels import check_same_length, check_weights, encode_labels
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
     """Base of classifiers of tables with numeric and nominal columns, whose parameter is ``categorical_features``.
 
     A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.
     """
+
+    _saved = fields(
+        encoder_=checks.instance_of("FeatureEncoder"),
+        classes_=checks.labels,
+        n_features_in_=checks.whole(1),
+        feature_names_in_=maybe(checks.names),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        encoder, names = state["encoder_"], state.get("feature_names_in_")
+        require(encoder.n_features == state["n_features_in_"], "n_features_in_: must be the number of columns")
+        require(
+            names is None or names.tolist() == encoder.feature_names, "feature_names_in_: must be the columns' names"
+        )
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.columns import ColumnKind, NumericColumn, learn_column
+from petiole.columns import ColumnKind, EmptyColumn, NominalColumn, NumericColumn, learn_column
+from petiole.files import checks
+from petiole.files.checks import require
+from petiole.files.savable import Savable
 from petiole.tables import (
     Array,
     Names,
@@ -23,7 +26,7 @@ from petiole.tables import (
 )
 
 
-class FeatureEncoder:
+class FeatureEncoder(Savable):
     """Turns what users have into one float matrix.
 
     Numeric columns stay as they are, nominal columns become category codes, missing values become NaN. A
@@ -86,6 +89,20 @@ class FeatureEncoder:
         reject_infinity(matrix, names)
         return cls(columns, names, owner), matrix
 
+    def _saved_state(self) -> dict[str, Any]:
+        columns = [_saved_column(column) for column in self.columns]
+        return {"owner": self.owner, "feature_names": self.feature_names, "columns": columns}
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], state: dict[str, Any]) -> FeatureEncoder:
+        require(not parameters and set(state) == {"owner", "feature_names", "columns"}, "must have names and columns")
+        checks.text(state["owner"])
+        checks.none_or(checks.texts)(state["feature_names"])
+        checks.list_of(_check_saved_column)(state["columns"])
+        columns, names = state["columns"], state["feature_names"]
+        require(names is None or len(names) == len(columns), "feature_names: must be one per column")
+        return cls([_column_again(column) for column in columns], names, state["owner"])
+
     def transform(self, X: Any) -> Array:
         """Encode new data by the columns of the training data, taken by position."""
         # First the path of a single row at prediction time, where every microsecond shows.
@@ -109,6 +126,28 @@ class FeatureEncoder:
         for index, column in enumerate(iter_columns(table, names or self.feature_names)):
             matrix[:, index] = column.spread(self.columns[index].encode(column))
         return matrix
+
+
+_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": NominalColumn, "empty": EmptyColumn}
+
+
+def _saved_column(column: ColumnKind) -> dict[str, Any]:
+    kind = next(name for name, cls in _KINDS.items() if type(column) is cls)
+    return {"kind": kind} if column.categories is None else {"kind": kind, "categories": column.categories}
+
+
+def _check_saved_column(column: Any) -> None:
+    require(isinstance(column, dict) and column.get("kind") in _KINDS, f"must have a kind, one of {list(_KINDS)}")
+    nominal = column["kind"] == "nominal"
+    require(set(column) == ({"kind", "categories"} if nominal else {"kind"}), "must have categories if it is nominal")
+    if nominal:
+        checks.labels(column["categories"])
+        sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
+        require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
+
+
+def _column_again(column: dict[str, Any]) -> ColumnKind:
+    return _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
 
 
 def choose_nominal(categorical_features: Any, n_features: int, names: Names) -> Sequence[bool | None]:

@@ -15,6 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
+from petiole.files.savable import SavableModel
 from petiole.labels import check_weights, encode_labels
 from petiole.noise_tuning import HeldOut, Tuned, on_folds, on_one_tree, on_unseen, on_validation, tune
 from petiole.parameters import check_choice, check_number, check_whole
@@ -31,7 +34,7 @@ TUNE_ON = ("auto", "out_of_bag", "cross_fit", "one_tree")
 LEARNED = ("auto", "per_attribute")
 
 
-class DualPerturbCombineClassifier(ClassifierMixin, BaseEstimator):
+class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator):
     """Dual perturb and combine: perturb the query instead of the training set (Geurts 2001).
 
     The values of a query are perturbed by Gaussian noise, a fitted model is asked about the perturbed queries, and the
@@ -118,6 +121,35 @@ class DualPerturbCombineClassifier(ClassifierMixin, BaseEstimator):
     >>> model.set_params(noise=0).predict_proba(X[77:78]).round(3)  # the tree itself, no fit needed
     array([[0.167, 0.5  , 0.333]])
     """
+
+    _saved = fields(
+        model_=checks.instance_of("PerturbedModel"),
+        estimator_=checks.anything,
+        classes_=checks.labels,
+        scales_=checks.floats(1, 0.0),
+        seed_=checks.whole(0, 2**62),
+        noise_=checks.anything,
+        nominal_noise_=checks.number(0.0, 1.0),
+        noise_search_=checks.floats(2, nan=True),
+        nominal_noise_search_=checks.floats(2, nan=True),
+        _learned=checks.anything,
+        n_features_in_=checks.whole(1),
+        feature_names_in_=maybe(checks.names),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        model, noise, n_features = state["model_"], state["noise_"], state["n_features_in_"]
+        require(state["estimator_"] is model.estimator, "estimator_: must be that of model_")
+        require(model.classes.tolist() == state["classes_"].tolist(), "classes_: must be those of model_")
+        require(np.array_equal(model.attributes.scales, state["scales_"]), "scales_: must be those of model_")
+        require(model.encoder.n_features == n_features, "n_features_in_: must be the number of columns")
+        names = state.get("feature_names_in_")
+        require(names is None or len(names) == n_features, "feature_names_in_: must be one per column")
+        learned = state["_learned"]
+        pair = type(learned) is tuple and len(learned) == 2 and all(type(one) is bool for one in learned)
+        require(pair, "_learned: must be two truth values")
+        (checks.floats(1, 0.0) if isinstance(noise, np.ndarray) else checks.number(0.0))(noise)
+        require(np.ndim(noise) == 0 or len(noise) == n_features, "noise_: must be one number, or one per column")
 
     def __init__(
         self,

@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core, traversal
 from petiole.classifier import TreeBasedClassifier
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
 from petiole.forest import Forest, count_forest, grow_forest, sample_copies
 from petiole.grow import TrainingSet, check_growth_parameters
 from petiole.impurity import feature_importances
@@ -43,6 +45,16 @@ class Growth(NamedTuple):
     seed: int | None
 
 
+# What ``score_out_of_bag`` leaves, as model files keep it.
+OUT_OF_BAG_FIELDS = fields(
+    oob_predict_proba_=maybe(checks.floats(2, 0.0, 1.0 + 1e-9, nan=True)),
+    oob_decision_=maybe(checks.anything),
+    oob_score_=maybe(checks.number(0.0, 1.0 + 1e-9, nan=True)),
+    oob_log_loss_=maybe(checks.number(0.0, nan=True)),
+    oob_brier_=maybe(checks.number(0.0, 2.0 + 1e-9, nan=True)),
+)
+
+
 class ForestClassifier(TreeBasedClassifier):
     """Base of the ensembles.
 
@@ -53,6 +65,13 @@ class ForestClassifier(TreeBasedClassifier):
     seed_: int
     oob_predict_proba_: Floats
     oob_decision_: npt.NDArray[Any]
+
+    _saved = fields(
+        class_weights_=checks.floats(1, 0.0),
+        seed_=maybe(checks.whole(0, 2**62)),
+        fingerprint_=maybe(checks.text),
+        **OUT_OF_BAG_FIELDS,
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees.
@@ -105,6 +124,21 @@ class ForestClassifier(TreeBasedClassifier):
         is no such tree.
         """
         raise NotImplementedError
+
+    # Coming back from a file.
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        weights = state["class_weights_"]
+        require(weights.shape == state["classes_"].shape, "class_weights_: must be one per class")
+        require(weights.sum() > 0 and np.isfinite(weights.sum()), "class_weights_: must have a positive, finite sum")
+        check_out_of_bag(state)
+        for forest in self._saved_forests(state):
+            check_forest_fits(forest, state)
+
+    def _saved_forests(self, state: dict[str, Any]) -> list[Forest]:
+        """The forests among the parts of a saved model."""
+        return [state["trees_"]]
 
     # Growing.
 
@@ -368,6 +402,24 @@ class ForestClassifier(TreeBasedClassifier):
     def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:
         """The attributes of ``_estimate`` for the trees of several models together."""
         raise NotImplementedError
+
+
+def check_out_of_bag(state: dict[str, Any]) -> None:
+    """Raise ValueError unless the out-of-bag parts of a saved model fit its classes."""
+    if "oob_predict_proba_" not in state:
+        return
+    proba, decided = state["oob_predict_proba_"], state.get("oob_decision_")
+    require(proba.shape[1] == len(state["classes_"]), "oob_predict_proba_: must have a column per class")
+    require(isinstance(decided, np.ndarray) and decided.shape == proba.shape[:1], "oob_decision_: must be one per row")
+
+
+def check_forest_fits(forest: Forest, state: dict[str, Any]) -> None:
+    """Raise ValueError unless a forest has the classes and columns of a saved model."""
+    encoder, n_classes = state["encoder_"], len(state["classes_"])
+    require(int(forest.core.n_classes) == n_classes, f"the trees must have {n_classes} classes")
+    require(forest.n_features == encoder.n_features, f"the trees must have {encoder.n_features} features")
+    known = encoder.n_categories[forest.facts.nominal_feature]
+    require((forest.facts.nominal_categories <= known).all(), "a split has more categories than the column")
 
 
 def frequency_tables(forest: Forest, estimator: LeafEstimator, oob_weight: float, n_threads: int = 1) -> Any:

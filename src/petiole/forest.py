@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole.files import checks, packed
+from petiole.files.checks import fields
+from petiole.files.savable import Savable
 from petiole.grow import TrainingSet, coding_options, growth_options
 from petiole.tree import Tree
 
@@ -18,11 +21,13 @@ Floats = npt.NDArray[np.float64]
 _BOOTSTRAPS = {"stratified": "stratified", "plain": "plain", False: "none"}
 
 
-class Forest(Sequence[Tree]):
+class Forest(Savable, Sequence[Tree]):
     """The trees of an ensemble, some ten bytes a node; ``forest[i]`` unpacks a :class:`Tree`.
 
     Inner nodes' counts are the sums of their leaves', so only leaves are kept, each with the classes that occur there.
     """
+
+    _saved = fields(forest=packed.check_forest, n_features=checks.whole(0, 2**31 - 1))
 
     def __init__(self, core: Any, n_features: int) -> None:
         self.core = core
@@ -67,6 +72,15 @@ class Forest(Sequence[Tree]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(_core.Forest.from_state(state["forest"]), state["n_features"])  # type: ignore[misc]
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        packed.check_forest_fits(state["forest"], state["n_features"])
+        vars(self)["facts"] = packed.facts_of(state["forest"])
+
+    @functools.cached_property
+    def facts(self) -> packed.Facts:
+        """What model files compare with other parts of a model."""
+        return packed.facts_of(self.core.state())
 
     @functools.cached_property
     def router(self) -> Any:

@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
 from petiole.parameters import (
     check_choice,
     check_number,
@@ -28,7 +31,7 @@ MAX_CLASSES = 65_535
 
 
 @dataclass(frozen=True)
-class TrainingSet:
+class TrainingSet(Savable):
     """Rows as the core takes them: a float matrix, labels as class codes, weights or None."""
 
     matrix: npt.NDArray[Any]
@@ -38,6 +41,32 @@ class TrainingSet:
     classes: npt.NDArray[Any]
     # Positions of these rows in the user's data, where rows of weight zero were left out; None: all are here.
     kept: npt.NDArray[np.intp] | None = None
+
+    _saved = fields(
+        matrix=checks.anything,
+        labels=checks.integers("int32"),
+        weights=checks.none_or(checks.floats(1, 0.0)),
+        n_categories=checks.integers("int32"),
+        classes=checks.labels,
+        kept=checks.none_or(checks.integers("int64")),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        matrix, labels, weights = state["matrix"], state["labels"], state["weights"]
+        is_matrix = isinstance(matrix, np.ndarray) and matrix.dtype.name in ("float32", "float64") and matrix.ndim == 2
+        require(is_matrix and matrix.size, "matrix: must be a matrix of floating-point numbers with a cell or more")
+        require(not np.isinf(matrix).any(), "matrix: must hold finite numbers or NaN")
+        require(len(labels) == len(matrix), "labels: must be one per row")
+        require(len(state["classes"]) <= MAX_CLASSES, "classes: too many")
+        require((labels >= 0).all() and (labels < len(state["classes"])).all(), "labels: must be those of the classes")
+        require(weights is None or (len(weights) == len(labels) and weights.all()), "weights: must be one per row")
+        require(weights is None or np.isfinite(weights.sum()), "weights: must have a finite sum")
+        require(len(state["n_categories"]) == matrix.shape[1], "n_categories: must be one per column")
+        require((state["n_categories"] >= 0).all(), "n_categories: must be 0 or more")
+        for j in np.flatnonzero(state["n_categories"]):
+            codes = matrix[:, j][~np.isnan(matrix[:, j])]
+            fits = (codes >= 0) & (codes < state["n_categories"][j]) & (codes == np.floor(codes))
+            require(fits.all(), f"matrix: column {j} must hold codes of categories")
 
     @property
     def n_rows(self) -> int:

@@ -17,7 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
 from petiole.classifier import TreeBasedClassifier
-from petiole.ensemble import BOOTSTRAPS, Floats, mean_log_loss, place_out_of_bag, score_out_of_bag
+from petiole.ensemble import (
+    BOOTSTRAPS,
+    OUT_OF_BAG_FIELDS,
+    Floats,
+    check_out_of_bag,
+    mean_log_loss,
+    place_out_of_bag,
+    score_out_of_bag,
+)
+from petiole.files import checks
+from petiole.files.checks import fields, require
 from petiole.forest import bootstrap_kind
 from petiole.grow import TrainingSet
 from petiole.lazy_paths import LazyExplanation, OptionGraph
@@ -128,6 +138,23 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     0.0370  x0 > 2 and x1 > 1 and x1 < 5: [0, 3]
     0.0370  x0 > 2 and x1 > 1 and x1 < 4: [0, 2]
     """
+
+    _saved = fields(
+        training_=checks.instance_of("TrainingSet"),
+        seed_=checks.whole(0, 2**62),
+        **{f"{name}_": checks.number(0.0) for name in CHOICES},
+        **OUT_OF_BAG_FIELDS,
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        check_out_of_bag(state)
+        training, encoder = state["training_"], state["encoder_"]
+        require(training.classes.tolist() == state["classes_"].tolist(), "training_: must have the same classes")
+        same = np.array_equal(training.n_categories, encoder.n_categories)
+        require(same, "training_: must have the columns of encoder_")
+        what = f"{self._n_samples():,} samples of {training.n_rows:,} rows"
+        checks.check_memory(4 * self._n_samples() * training.n_rows, what)
 
     def __init__(
         self,

@@ -14,6 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
+from petiole.files import checks, packed
+from petiole.files.checks import fields
+from petiole.files.savable import SavableModel
 from petiole.forest import Forest, count_forest
 from petiole.grow import TrainingSet
 from petiole.labels import check_same_length, check_weights, label_codes
@@ -128,6 +131,12 @@ random_state, n_jobs, verbose
     >>> model.predict_proba(X[:1])
     array([[1., 0., 0.]])
     """
+
+    _saved = fields(
+        trees_=checks.instance_of("Forest"),
+        oob_weight_=checks.number(0.0),
+        vote_tables_=packed.check_vote_tables,
+    )
 
     def __init__(
         self,
@@ -308,6 +317,10 @@ random_state, n_jobs, verbose
             state["vote_tables_"] = state["vote_tables_"].state()
         return state
 
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        packed.check_tables_fit(state["vote_tables_"], len(state["classes_"]), state["trees_"].facts)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "vote_tables_" in state:
             tables = _core.VoteTables.from_state(state["vote_tables_"])
@@ -316,7 +329,7 @@ random_state, n_jobs, verbose
         super().__setstate__(state)
 
 
-class MOBESPOfEnsemble(ClassifierMixin, BaseEstimator):
+class MOBESPOfEnsemble(SavableModel, ClassifierMixin, BaseEstimator):
     """MOB-ESP's estimation step on any fitted ensemble that associates a query with training rows.
 
     The paper's last remark: what is needed is only which training rows share a leaf with a query, and which rows each

@@ -13,6 +13,8 @@ from petiole.binning import BinningCalibrator, bin_numbers, equal_weight_edges
 from petiole.classifier import TableClassifier
 from petiole.columns import Floats
 from petiole.dataset import FeatureEncoder
+from petiole.files import checks
+from petiole.files.checks import fields, require
 from petiole.grow import TrainingSet
 from petiole.parameters import check_number, check_whole
 
@@ -71,6 +73,34 @@ class BinnedNaiveBayesClassifier(TableClassifier):
     array([[0.0702, 0.9298]])
     """
 
+    _saved = fields(
+        class_weights_=checks.floats(1, 0.0),
+        edges_=checks.list_of(checks.none_or(checks.floats(1))),
+        feature_log_prob_=checks.list_of(checks.floats(2, most=1e-9, infinite=True)),
+        calibrator_=checks.none_or(checks.instance_of("BinningCalibrator")),
+    )
+
+    def _check_parameters(self) -> None:
+        check_whole("n_bins", self.n_bins, 1)
+        check_number("alpha", self.alpha, 0)
+        check_whole("score_bins", self.score_bins, 1, optional=True)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        encoder, n_classes, calibrator = state["encoder_"], len(state["classes_"]), state["calibrator_"]
+        weights, edges, tables = state["class_weights_"], state["edges_"], state["feature_log_prob_"]
+        require(weights.shape == (n_classes,) and weights.all(), "class_weights_: must be positive, one per class")
+        require(np.isfinite(weights.sum()), "class_weights_: must have a finite sum")
+        require(len(edges) == len(tables) == encoder.n_features, "edges_, feature_log_prob_: must be one per column")
+        for n_categories, of_column, table in zip(encoder.n_categories, edges, tables, strict=True):
+            require((of_column is None) == (n_categories > 0), "edges_: must be None for nominal columns only")
+            require(of_column is None or checks.increasing(of_column), "edges_: must increase")
+            n_values = n_categories if of_column is None else len(of_column) + 1
+            require(table.shape == (n_values, n_classes), "feature_log_prob_: must have a row per value")
+        if calibrator is not None:
+            fits = calibrator.__sklearn_is_fitted__() and calibrator.n_score_columns_ == n_classes
+            require(fits, "calibrator_: must be fitted to the same classes")
+
     def __init__(
         self,
         n_bins: int = 10,
@@ -99,9 +129,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
         sample_weight : array of shape (n_rows,), optional
             2 is a row twice, 0 a row absent; bins have equal weights.
         """
-        check_whole("n_bins", self.n_bins, 1)
-        check_number("alpha", self.alpha, 0)
-        check_whole("score_bins", self.score_bins, 1, optional=True)
+        self._check_parameters()
         encoder, training = self._encode_training(X, y, sample_weight)
         edges = [self._edges_of(training, j) for j in range(encoder.n_features)]
         tables = [self._log_factors(training, j, edges[j]) for j in range(encoder.n_features)]

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,7 +55,7 @@ class Perturbation:
 
 
 @dataclass(frozen=True)
-class Attributes:
+class Attributes(Savable):
     """What noise is measured by: the standard deviation of numeric attributes, the frequencies of categories.
 
     >>> matrix = np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]])
@@ -65,6 +68,16 @@ class Attributes:
 
     scales: Floats
     frequencies: list[Floats]
+
+    _saved = fields(
+        scales=checks.floats(1, 0.0),
+        frequencies=checks.list_of(checks.floats(1, 0.0, 1.0 + 1e-9)),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        require(len(state["frequencies"]) == len(state["scales"]), "frequencies: must be one array per attribute")
+        for shares in state["frequencies"]:
+            require(not shares.size or abs(shares.sum() - 1) < 1e-6, "frequencies: must sum to 1")
 
     @classmethod
     def of(cls, matrix: npt.NDArray[Any], weights: Floats | None, n_categories: npt.NDArray[np.int32]) -> Attributes:

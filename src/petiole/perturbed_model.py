@@ -16,6 +16,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from petiole.columns import Floats
 from petiole.dataset import FeatureEncoder
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
 from petiole.labels import check_weights, label_codes
 from petiole.monte_carlo import Draws, PerturbedTable, draw, perturbed_matrix
 from petiole.perturbation import TOLERANCE, Attributes, Perturbation
@@ -40,8 +43,25 @@ class Noise:
     tolerance: float = TOLERANCE
 
 
-class PerturbedModel:
+class PerturbedModel(Savable):
     """A fitted classifier, the encoder of its columns, and what noise on them is measured by."""
+
+    _saved = fields(
+        estimator=checks.anything,
+        encoder=checks.instance_of("FeatureEncoder"),
+        attributes=checks.instance_of("Attributes"),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        inner, encoder, attributes = unwrapped(state["estimator"]), state["encoder"], state["attributes"]
+        checks.instance_of("SavableModel")(inner)
+        require(hasattr(inner, "classes_"), "estimator: must be fitted")
+        require(getattr(inner, "n_features_in_", None) == encoder.n_features, "estimator: must have the same columns")
+        require(not is_soft(inner) or inner.encoder_.reads_alike(encoder), "encoder: must be that of the estimator")
+        sizes = [len(shares) for shares in attributes.frequencies]
+        fits = len(sizes) == encoder.n_features
+        fits = fits and all(n in (0, known) for n, known in zip(sizes, encoder.n_categories, strict=True))
+        require(fits, "attributes: must be those of the columns")
 
     def __init__(self, estimator: Any, encoder: FeatureEncoder, attributes: Attributes) -> None:
         self.estimator = estimator

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from petiole import traversal
 from petiole.classifier import TreeBasedClassifier
 from petiole.cross_fit import cross_fit
+from petiole.files import checks
+from petiole.files.checks import fields, require
 from petiole.grow import TrainingSet, check_growth_parameters, grow_tree
 from petiole.impurity import feature_importances
 from petiole.labels import check_same_length, check_weights, label_codes
@@ -100,6 +102,12 @@ class PETClassifier(TreeBasedClassifier):
     >>> model.with_smoothing("raw").predict_proba(X[:1])
     array([[1., 0., 0.]])
     """
+
+    _saved = fields(
+        tree_=checks.instance_of("Tree"),
+        smoothing_=checks.instance_of("LeafEstimator"),
+        node_probabilities_=checks.probabilities(2),
+    )
 
     def __init__(
         self,
@@ -244,6 +252,22 @@ class PETClassifier(TreeBasedClassifier):
         from petiole.convert import to_sklearn
 
         return to_sklearn(self)
+
+    def _check_saved_parameters(self) -> None:
+        self._check_parameters(None)
+        as_leaf_estimator(self.smoothing)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        tree, encoder, n_classes = state["tree_"], state["encoder_"], len(state["classes_"])
+        require(tree.n_classes == n_classes, f"tree_: must have {n_classes} classes")
+        require(tree.n_features == encoder.n_features, f"tree_: must have {encoder.n_features} features")
+        shape = (tree.n_nodes, n_classes)
+        require(state["node_probabilities_"].shape == shape, f"node_probabilities_: must have the shape {shape}")
+        n_categories = np.diff(tree.category_start)
+        nominal = n_categories > 0
+        fits = n_categories[nominal] <= encoder.n_categories[tree.feature[nominal]]
+        require(fits.all(), "tree_: a split has more categories than the column")
 
     def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return self.tree_.router.average(matrix, self.node_probabilities_, self._n_threads())

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
 from petiole import _core
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,12 +30,21 @@ MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
-class LogPool:
+class LogPool(Savable):
     """Weights of shape (n_components, n_classes), at least 0, and intercepts; probabilities are raised to ``floor``."""
 
     weights: Floats
     intercepts: Floats
     floor: float
+
+    _saved = fields(
+        weights=checks.floats(2, 0.0),
+        intercepts=checks.floats(1),
+        floor=checks.number(1e-12, 0.5),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        require(state["weights"].shape[1:] == state["intercepts"].shape, "intercepts: must be one per class")
 
     def combine(self, components: Sequence[Floats]) -> Floats:
         """The pool of components that are (n_rows, n_classes) each; rows sum to 1."""

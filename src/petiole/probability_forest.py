@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from petiole import _core
 from petiole.bagging import BaggedPETClassifier
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
+from petiole.files import checks, packed
+from petiole.files.checks import fields, maybe, require
 from petiole.forest import Forest
 from petiole.grow import TrainingSet
 from petiole.mob_esp import VoteTables, make_ballot, make_vote_tables, out_of_bag_rows
@@ -39,6 +41,12 @@ _GROWTH = (
     "split_class_weight",
     "n_jobs",
 )
+
+
+def _check_saved_part(part: Any) -> None:
+    require(type(part) is tuple and len(part) == 2, "must be a forest and its vote tables")
+    checks.instance_of("Forest")(part[0])
+    packed.check_vote_tables(part[1])
 
 
 class ProbabilityForestClassifier(ForestClassifier):
@@ -95,6 +103,16 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
     >>> model.oob_log_loss_ < 0.2
     True
     """
+
+    _saved = fields(
+        parts_=checks.list_of(_check_saved_part),
+        pool_=checks.instance_of("LogPool"),
+        prior_=checks.probabilities(1),
+        pool_weights_=checks.floats(2, 0.0),
+        pool_intercepts_=checks.floats(1),
+        component_names_=checks.texts,
+        oob_component_log_loss_=maybe(checks.anything),
+    )
 
     def __init__(
         self,
@@ -379,6 +397,29 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
             state["parts_"] = [(part.forest, part.vote_tables.state()) for part in state["parts_"]]
         return state
 
+    def _saved_forests(self, state: dict[str, Any]) -> list[Forest]:
+        return [forest for forest, _ in state["parts_"]]
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        n_classes, parts, pool = len(state["classes_"]), state["parts_"], state["pool_"]
+        require(1 <= len(parts) <= len(self._kinds()), "parts_: must be one per kind of trees")
+        require(state["component_names_"] == self._names(len(parts)), "component_names_: must be those of the parts")
+        n_components = len(parts) * len(self.components) + 1
+        shapes = {
+            "pool_weights_": (n_components, n_classes),
+            "pool_intercepts_": (n_classes,),
+            "prior_": (n_classes,),
+        }
+        for name, shape in shapes.items():
+            require(state[name].shape == shape, f"{name}: must have the shape {shape}")
+        same = np.array_equal(pool.weights, state["pool_weights_"])
+        require(same and np.array_equal(pool.intercepts, state["pool_intercepts_"]), "pool_: must have these weights")
+        losses = state.get("oob_component_log_loss_", {})
+        require(isinstance(losses, dict) and all(map(_is_loss, losses.values())), "oob_component_log_loss_: losses")
+        for forest, tables in parts:
+            packed.check_tables_fit(tables, n_classes, forest.facts)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "parts_" in state:
@@ -391,6 +432,10 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
                 )
                 for forest, tables in state["parts_"]
             ]
+
+
+def _is_loss(value: Any) -> bool:
+    return isinstance(value, float) and not value < 0
 
 
 class Part(NamedTuple):

@@ -26,6 +26,9 @@ from petiole.calibrators import (
     VennAbersCalibrator,
 )
 from petiole.columns import Floats
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
+from petiole.files.savable import SavableModel
 from petiole.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole.score_calibrator import ScoreCalibrator
 from petiole.tables import Array
@@ -46,7 +49,7 @@ def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
     raise AttributeError(f"method={model.method!r} gives no intervals: use method='venn_abers'")
 
 
-class OOBCalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """An ensemble whose probabilities are recalibrated on its own out-of-bag rows.
 
     The trees that have not seen a training row say what they think of it. These answers are as honest as those for new
@@ -92,6 +95,31 @@ class OOBCalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     >>> bool(lower[0, 0] < model.predict_proba(X[:1])[0, 0] < upper[0, 0])
     True
     """
+
+    _saved = fields(
+        estimator_=checks.anything,
+        calibrator_=checks.instance_of("ScoreCalibrator"),
+        classes_=checks.labels,
+        n_calibration_rows_=checks.whole(0),
+        n_features_in_=maybe(checks.whole(1)),
+        feature_names_in_=maybe(checks.names),
+    )
+
+    def _check_saved_parameters(self) -> None:
+        as_calibrator(self.method)._check_parameters()
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        estimator, calibrator, known = state["estimator_"], state["calibrator_"], state["classes_"].tolist()
+        inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+        checks.instance_of("SavableModel")(inner)
+        require(
+            hasattr(inner, "classes_") and inner.classes_.tolist() == known, "estimator_: must have the same classes"
+        )
+        fits = calibrator.__sklearn_is_fitted__() and calibrator.n_score_columns_ == len(known)
+        require(fits, "calibrator_: must be fitted to the same classes")
+
+    def _check_restored(self) -> None:
+        self.calibrators_ = self.calibrator_.calibrators_
 
     def __init__(self, ensemble: Any = None, method: str | ScoreCalibrator = "beta") -> None:
         self.ensemble = ensemble

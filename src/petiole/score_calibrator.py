@@ -11,6 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from petiole.columns import Floats
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable, SavableModel
 from petiole.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole.tables import Array, as_array
 
@@ -18,7 +21,11 @@ from petiole.tables import Array, as_array
 ScoreMap = Callable[[Floats], Floats]
 
 
-class ScoreCalibrator(BaseEstimator):
+class ScoreMapBase(Savable):
+    """Base of the maps that calibrators learn."""
+
+
+class ScoreCalibrator(SavableModel, BaseEstimator):
     """Base of the calibrators. A subclass has ``_learn(scores, positive, weights)``, which returns a map of one class.
 
     With two classes there is one map, for the second class. With more there is one per class, each learned against
@@ -29,6 +36,28 @@ class ScoreCalibrator(BaseEstimator):
     calibrators_: list[Any]
     base_rates_: Floats
     n_score_columns_: int | None
+
+    _saved = fields(
+        classes_=checks.labels,
+        calibrators_=checks.list_of(checks.instance_of("ScoreMapBase")),
+        base_rates_=checks.probabilities(1),
+        n_score_columns_=checks.none_or(checks.whole(1)),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        n_classes, n_columns = len(state["classes_"]), state["n_score_columns_"]
+        require(len(state["base_rates_"]) == n_classes, "base_rates_: must be one per class")
+        fits = n_classes == 2 if n_columns is None else n_columns == n_classes
+        require(fits, "n_score_columns_: must be one per class, or None for two classes")
+        n_maps = self._n_maps(n_classes)
+        require(len(state["calibrators_"]) == n_maps, f"calibrators_: must be {n_maps} maps")
+        kind = type(self).__name__.replace("Calibrator", "Map").replace("Binning", "Bin")
+        for found in state["calibrators_"]:
+            require(type(found).__name__ == kind, f"calibrators_: must be of the class {kind}")
+
+    def _n_maps(self, n_classes: int) -> int:
+        """How many maps there are for so many classes."""
+        return {1: 0, 2: 1}.get(n_classes, n_classes)
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scores beside the labels.

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
+import os
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from petiole import tree_plot, tree_text
+from petiole.files import checks
+from petiole.files.checks import fields
+from petiole.files.savable import Savable
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
@@ -22,7 +26,7 @@ _INTS = ("feature", "child_start", "child_nodes", "missing_branch", "category_st
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Tree:
+class Tree(Savable):
     """A decision tree as a structure of read-only arrays. Node 0 is the root; K is the number of classes.
 
     Parameters
@@ -75,6 +79,14 @@ class Tree:
     n_features: int = None  # type: ignore[assignment]
     spread_weights: FloatArray = None  # type: ignore[assignment]
 
+    _saved = fields(
+        **{name: checks.integers("int32") for name in _INTS},
+        **{name: checks.floats(2, 0.0) for name in _COUNTS},
+        threshold=checks.floats(1, nan=True, infinite=True),
+        spread_weights=checks.floats(1, 0.0),
+        n_features=checks.whole(0, 2**31 - 1),
+    )
+
     to_frame = tree_text.to_frame
     export_text = tree_text.export_text
     plot = tree_plot.plot
@@ -84,11 +96,20 @@ class Tree:
         absent = {name for name in ("oob_class_counts", "spread_weights") if given[name] is None}
         arrays = {name: _as_array(name, values) for name, values in given.items() if name not in absent}
         self._store(arrays, self.n_features)
+        self._check_restored()
+
+    def _check_restored(self) -> None:
         _check_shapes(self)
         _check_children(self)
         _check_splits(self)
         for name in (*_COUNTS, "spread_weights"):
             _check_counts(name, getattr(self, name))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tree to a file that :func:`petiole.load` reads; nothing is pickled."""
+        from petiole.files.storing import save
+
+        save(self, path)
 
     @classmethod
     def _trusted(cls, *, n_features: int | None = None, **arrays: npt.NDArray[Any]) -> Tree:

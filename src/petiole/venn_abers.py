@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole.columns import Floats
-from petiole.score_calibrator import ScoreCalibrator, mirrored
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.score_calibrator import ScoreCalibrator, ScoreMapBase, mirrored
 
 
 @dataclass(frozen=True)
-class VennAbersMap:
+class VennAbersMap(ScoreMapBase):
     """Two step functions of the score: p0 with the query labelled 0, p1 with the query labelled 1.
 
     ``scores`` are the distinct scores of the rows it was learned from. p0 keeps its value up to the next of them, p1
@@ -23,6 +25,17 @@ class VennAbersMap:
     scores: Floats
     p0: Floats
     p1: Floats
+
+    _saved = fields(
+        scores=checks.floats(1),
+        p0=checks.floats(1, -1e-9, 1.0 + 1e-9),
+        p1=checks.floats(1, -1e-9, 1.0 + 1e-9),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        require(checks.increasing(state["scores"]) and state["scores"].size, "scores: must increase")
+        same = state["p0"].shape == state["scores"].shape == state["p1"].shape
+        require(same, "p0 and p1: must be one per score")
 
     def interval(self, scores: Floats) -> tuple[Floats, Floats]:
         """p0 and p1 of each score; p0 is less than p1."""

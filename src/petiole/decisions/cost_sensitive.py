@@ -15,6 +15,7 @@ from petiole.decisions.choice import decide, expected_cost
 from petiole.decisions.cost_order import CostOrder, has_names
 from petiole.decisions.costs import as_cost_array
 from petiole.decisions.wrapping import (
+    check_fitted_classes,
     check_has_probabilities,
     fitted_columns,
     held_out_probabilities,
@@ -24,12 +25,15 @@ from petiole.decisions.wrapping import (
     routing_enabled,
     weight_arguments,
 )
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
+from petiole.files.savable import SavableModel
 from petiole.labels import check_weights
 from petiole.parameters import check_choice
 from petiole.tables import Array
 
 
-class CostSensitiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Predict the cheapest class under a cost matrix or costs per example (Margineantu & Dietterich 2002, eq. 1.1).
 
     Costs are indexed ``cost[predicted, true]``, and rows and columns are in the order of ``classes_``, that is of the
@@ -83,6 +87,24 @@ class CostSensitiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
     # Weights are for the wrapped estimator, which says itself whether it wants them.
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012
+
+    _saved = fields(
+        estimator_=checks.instance_of("SavableModel", "FrozenEstimator"),
+        classes_=checks.labels,
+        actions_=checks.labels,
+        cost_=checks.none_or(checks.floats(2)),
+        relabelled_estimator_=maybe(checks.instance_of("SavableModel", "DummyClassifier")),
+        n_features_in_=maybe(checks.whole(1)),
+        feature_names_in_=maybe(checks.names),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        order, costs = CostOrder.of(state["classes_"], self.labels, self.actions), state["cost_"]
+        require(order.actions.tolist() == state["actions_"].tolist(), "actions_: must be those of the parameters")
+        shape = (len(order.actions), len(order.classes))
+        require(costs is None or costs.shape == shape, f"cost_: must have the shape {shape}")
+        check_fitted_classes(state["estimator_"], state["classes_"])
+        self._cost_order = order
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from petiole.columns import Floats
 from petiole.decisions.mailing import LETTER
 from petiole.decisions.wrapping import (
     add_column,
+    check_fitted_classes,
     check_has_probabilities,
     fitted_columns,
     held_out_probabilities,
@@ -20,6 +21,9 @@ from petiole.decisions.wrapping import (
     replace_fitted,
     weight_arguments,
 )
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
+from petiole.files.savable import SavableModel
 from petiole.judged import check_probabilities
 from petiole.labels import check_weights, encode_labels
 from petiole.parameters import check_choice, check_number
@@ -29,7 +33,7 @@ from petiole.tables import Array
 PROBABILITY_COLUMN = "probability_of_a_gift"
 
 
-class ExpectedProfitClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Write to those whose expected gift exceeds the cost of a letter (Zadrozny & Elkan 2001).
 
     A classifier says how probable a gift is, a regression how large it would be. ``predict`` gives the positive class
@@ -84,6 +88,22 @@ class ExpectedProfitClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     >>> model.expected_profit(people).round(2)
     array([ 1.95, -0.25, -0.09])
     """
+
+    _saved = fields(
+        estimator_=checks.instance_of("SavableModel", "FrozenEstimator"),
+        regressor_=checks.instance_of("LinearRegression"),
+        classes_=checks.labels,
+        pos_label_=checks.label,
+        n_amounts_=checks.whole(1),
+        n_features_in_=maybe(checks.whole(1)),
+        feature_names_in_=maybe(checks.names),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        classes = state["classes_"].tolist()
+        require(len(classes) == 2 and state["pos_label_"] in classes, "pos_label_: must be one of two classes")
+        check_fitted_classes(state["estimator_"], state["classes_"])
+        require(hasattr(state["regressor_"], "coef_"), "regressor_: must be fitted")
 
     def __init__(
         self,

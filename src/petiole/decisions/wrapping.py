@@ -71,6 +71,13 @@ def fitted_columns(estimator: Any) -> dict[str, Any]:
     }
 
 
+def check_fitted_classes(estimator: Any, classes: Array) -> None:
+    """Raise ValueError unless an estimator from a file is fitted to these classes."""
+    found = getattr(estimator, "classes_", None)
+    if found is None or np.asarray(found).tolist() != classes.tolist():
+        raise ValueError("estimator_: must be fitted to the same classes")
+
+
 def replace_fitted(model: Any, fitted: dict[str, Any]) -> None:
     """Give a model its fitted attributes, and take those of an earlier fit away."""
     for name in [name for name in vars(model) if name.endswith("_") and not name.startswith("__")]:

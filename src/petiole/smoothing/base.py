@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from petiole.files.savable import SavableEstimator
+
 if TYPE_CHECKING:
     from petiole.tree import Tree
 
@@ -40,7 +42,7 @@ class HeldOut:
         return float(-(counts * np.log2(np.maximum(probabilities, LEAST_PROBABILITY))).sum())
 
 
-class LeafEstimator(BaseEstimator):
+class LeafEstimator(SavableEstimator, BaseEstimator):
     """A pure function from a tree's class counts to class probabilities of its nodes.
 
     A subclass says what its parameters mean in ``node_probabilities``; it never changes the tree, so one grown tree
@@ -77,6 +79,11 @@ class LeafEstimator(BaseEstimator):
         """
         return self
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the same counts give the same probabilities every time, and quickly; what is sampled does not."""
+        return True
+
     def pseudo_counts(self, root: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
         """What is added to a leaf's counts before they are divided by their sum, given the root's counts.
 
@@ -88,6 +95,9 @@ class LeafEstimator(BaseEstimator):
     @abstractmethod
     def node_probabilities(self, tree: Tree) -> Table:
         """Class probabilities of every node, shape (n_nodes, n_classes); each row sums to 1."""
+
+    def _check_saved_parameters(self) -> None:
+        self.check_parameters()
 
     def check_parameters(self) -> None:
         """Raise an error that names the parameter, its value and the remedy, if one is out of range."""

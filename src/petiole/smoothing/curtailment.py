@@ -46,6 +46,10 @@ class Curtailment(LeafEstimator):
         self.v = v
         self.smoothing = smoothing
 
+    @property
+    def is_repeatable(self) -> bool:
+        return self.smoothing is None or self.smoothing.is_repeatable
+
     def check_parameters(self) -> None:
         if isinstance(self.v, str):
             if self.v not in ("auto", "cv"):

@@ -82,6 +82,10 @@ class HDP(LeafEstimator):
         if rate is not None:
             check_number("concentration_prior[1]", rate, 1e-6)
 
+    @property
+    def is_repeatable(self) -> bool:
+        return False
+
     def node_probabilities(self, tree: Tree) -> Table:
         self.check_parameters()
         shape, rate = self.concentration_prior
