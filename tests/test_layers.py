@@ -24,6 +24,8 @@ LAYERS = [
     {"metrics", "decisions"},
     {"convert", "plotting", "recalibration", "comparison"},
     {"experiments"},
+    {"study"},
+    {"report"},
     {"cli"},
     {"__main__"},
 ]

@@ -1,0 +1,262 @@
+"""compare_methods: which method gives the best probabilities on these data, and how sure that is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.utils import check_random_state
+
+from petiole.columns import Floats
+from petiole.comparison import corrected_resampled_t_test
+from petiole.decisions.costs import check_costs
+from petiole.judged import Judged
+from petiole.study.data import Rows, Table, read_table_of_study, read_test_rows
+from petiole.study.inspection import inspect
+from petiole.study.methods import choose_methods
+from petiole.study.results import Design, MethodResult, Study
+from petiole.study.running import Part, Progress, Run, Silent, run_methods
+from petiole.study.scoring import (
+    GREATER_IS_BETTER,
+    Interval,
+    interval_over_folds,
+    intervals_of_test_set,
+    p_value_over_rows,
+    row_losses,
+    scores_of,
+)
+from petiole.study.splits import Plan, make_splits, plan_folds
+from petiole.study.summary import summarise
+from petiole.study.verdict import make_verdict
+
+
+def compare_methods(
+    X: Any,
+    y: Any,
+    *,
+    methods: Any = "auto",
+    cost: Any = None,
+    sample_weight: Any = None,
+    test: Any = None,
+    folds: int | None = None,
+    repeats: int | None = None,
+    random_state: Any = 0,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+    name: str | None = None,
+) -> Study:
+    """Try the methods that make sense for the data and name the one with the best probabilities.
+
+    By default in repeated stratified cross-validation; all methods see the same folds. Differences are tested with the
+    corrected resampled t-test, because folds share rows. With ``test`` every method is fitted once, and intervals and
+    tests are over the test rows.
+
+    Parameters
+    ----------
+    X : array or data frame
+        Numeric and nominal columns, missing values: what petiole's classifiers take.
+    y : labels of any kind, one per row
+    methods : "auto", "all" or list of names, default="auto"
+        Names are the keys of ``petiole.study.METHODS``. "auto" leaves out methods that would take long on data of this
+        shape, such as lazy option trees on more than a few hundred rows.
+    cost : array of shape (K, K), default=None
+        ``cost[predicted, true]``, classes in sorted order. If given, the winner is who has the least cost when each row
+        gets the class of least expected cost.
+    sample_weight : array of shape (n_rows,), default=None
+        A row of weight 2 counts as two rows, in fits and scores; a row of weight 0 is absent.
+    test : (X, y) or (X, y, sample_weight), default=None
+        Rows to judge by, instead of cross-validation.
+    folds, repeats : int, default=None
+        By default 5 folds twice for small tables (up to 50,000 cells), 5 once for larger ones, and 3 beyond 5 million.
+        The only row of a class is never tested; any other class is in every training part.
+    random_state : int, RandomState or None, default=0
+    n_jobs : int, default=1
+        Threads of each method; -1 for all.
+    progress : object with start(total), advance(text), stop(), default=None
+        Told of every fit; the text says how much time is left.
+    name : str, default=None
+        Of the data, for reports.
+
+    Returns
+    -------
+    Study
+
+    Notes
+    -----
+    Log-loss is in bits; lower probabilities are raised to 0.001 (with K > 10 classes to 0.01 / K), rows divided by
+    their sums. The Brier score is summed over the classes. The calibration error is that of the most probable class in
+    15 bins of equal width, and is above 0 on small test parts even for true probabilities.
+
+    p-values compare each method with the winner, one by one. The winner was chosen on the same folds, so they are a
+    little too small where many methods are nearly equal.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from petiole.study import compare_methods
+    >>> X, y = load_iris(return_X_y=True)
+    >>> study = compare_methods(X, y, methods=["pet", "naive-bayes"], folds=3, repeats=1)
+    >>> study.winner, study.table[0].scores["accuracy"].mean > 0.9
+    ('naive-bayes', True)
+    >>> study.fit_winner().predict(X[:2])
+    array([0, 0])
+    """
+    started = time.perf_counter()
+    table = read_table_of_study(X, y, sample_weight)
+    costs = _check_cost(cost, len(table.classes))
+    chosen = choose_methods(methods, table.shape)
+    threads = _n_threads(n_jobs)
+    random = check_random_state(random_state)
+    seed = int(random_state) if isinstance(random_state, (int, np.integer)) else int(random.randint(2**31 - 1))
+    plan, parts = _divide(table, test, folds, repeats, seed)
+    runs = run_methods(table, chosen, parts, seed, threads, progress or Silent())
+    done = _that_ended_well(runs)
+    results, judged = _judge(done, table, parts, plan, costs, seed)
+    design = Design(
+        None if plan is None else plan.folds,
+        None if plan is None else plan.repeats,
+        seed,
+        threads,
+        "log_loss" if costs is None else "cost",
+        time.perf_counter() - started,
+        [run.method.name for run in runs],
+        judged.n,
+    )
+    return Study(
+        name=name,
+        table=results,
+        winner=results[0].name,
+        verdict=make_verdict(results, design.decides),
+        warnings=[*inspect(table), *_failures(runs)],
+        data_summary=summarise(table),
+        classes=table.labels(),
+        cost=costs,
+        design=design,
+        judged=judged,
+        probabilities={run.method.name: _said_once(run, judged, parts, plan) for run in done},
+        data=table,
+        given=(X, y, sample_weight),
+    )
+
+
+def _check_cost(cost: Any, n_classes: int) -> Floats | None:
+    if cost is None:
+        return None
+    costs = check_costs(cost, n_classes=n_classes)
+    if costs.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"cost has shape {costs.shape}: must be {(n_classes, n_classes)}, one row per predicted and one column per "
+            "true class; for actions that are no classes use petiole.decisions.decide"
+        )
+    return costs
+
+
+def _n_threads(n_jobs: Any) -> int:
+    return 1 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
+
+
+def _divide(table: Table, test: Any, folds: Any, repeats: Any, seed: int) -> tuple[Plan | None, list[Part]]:
+    if test is not None:
+        if folds is not None or repeats is not None:
+            given = f"folds={folds!r}" if folds is not None else f"repeats={repeats!r}"
+            raise ValueError(f"{given}: there are no folds where test= is given; leave one of them out")
+        return None, [Part(table.rows, read_test_rows(test, table))]
+    plan = plan_folds(table.rows.codes, table.shape.n_features, folds, repeats)
+    splits = make_splits(table.rows.codes, plan, np.random.default_rng(seed))
+    return plan, [Part(take(table.rows, split.train), take(table.rows, split.test)) for split in splits]
+
+
+def take(rows: Rows, chosen: Any) -> Rows:
+    """Some of the rows."""
+    weights = None if rows.weights is None else rows.weights[chosen]
+    return Rows(rows.matrix[chosen], rows.codes[chosen], weights, rows.positions[chosen])
+
+
+def _that_ended_well(runs: list[Run]) -> list[Run]:
+    done = [run for run in runs if run.failure is None]
+    if not done:
+        raise ValueError("no method could be fitted. " + " ".join(_failures(runs)))
+    return done
+
+
+def _failures(runs: list[Run]) -> list[str]:
+    return [f"{run.method.title} could not be fitted and is left out: {run.failure}" for run in runs if run.failure]
+
+
+def _judged(proba: Floats, rows: Rows, n_classes: int) -> Judged:
+    sums = proba.sum(axis=1, keepdims=True)
+    # a method that gives all its probability to no class at all knows nothing
+    whole = np.divide(proba, sums, out=np.full_like(proba, 1 / n_classes), where=sums > 0)
+    return Judged(rows.codes, whole, np.arange(n_classes), rows.weights_or_ones())
+
+
+def _judge(
+    runs: list[Run], table: Table, parts: list[Part], plan: Plan | None, cost: Floats | None, seed: int
+) -> tuple[list[MethodResult], Rows]:
+    """The results, best first, and the rows that the methods were judged by."""
+    n_classes = len(table.classes)
+    decides = "log_loss" if cost is None else "cost"
+    by_split = {run.method.name: _scores_by_split(run, parts, n_classes, cost) for run in runs}
+    ordered = sorted(runs, key=lambda run: float(np.mean(by_split[run.method.name][decides])))
+    best, results = ordered[0], []
+    for run in ordered:
+        method, found = run.method, by_split[run.method.name]
+        if plan is None:
+            intervals, p_value = _on_test_set(run, best, parts[0].test, n_classes, cost, seed)
+            intervals |= {name: Interval(*found[name] * 3) for name in ("fit_seconds", "predict_seconds")}
+        else:
+            share, of_best = 1 / (plan.folds - 1), by_split[best.method.name]
+            intervals = {name: interval_over_folds(np.array(values), share) for name, values in found.items()}
+            p_value = corrected_resampled_t_test(found[decides], of_best[decides], n_train=1, n_test=share).p_value
+        bounded = {name: _within_bounds(name, intervals[name]) for name in GREATER_IS_BETTER if name in intervals}
+        p_or_none = None if run is best else p_value
+        results.append(MethodResult(method.name, method.title, method.is_peer, bounded, p_or_none, found))
+    return results, parts[0].test if plan is None else _tested_once(parts, plan)
+
+
+def _on_test_set(
+    run: Run, best: Run, test: Rows, n_classes: int, cost: Floats | None, seed: int
+) -> tuple[dict[str, Interval], float]:
+    decides = "log_loss" if cost is None else "cost"
+    judged, winner = (_judged(one.probas[0], test, n_classes) for one in (run, best))
+    differences = row_losses(judged, cost)[decides] - row_losses(winner, cost)[decides]
+    return intervals_of_test_set(judged, cost, seed), p_value_over_rows(differences, judged.weights)
+
+
+def _scores_by_split(run: Run, parts: list[Part], n_classes: int, cost: Floats | None) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for proba, part in zip(run.probas, parts, strict=True):
+        for name, value in scores_of(_judged(proba, part.test, n_classes), cost).items():
+            found.setdefault(name, []).append(value)
+    return found | {"fit_seconds": run.fit_seconds, "predict_seconds": run.predict_seconds}
+
+
+def _within_bounds(name: str, interval: Interval) -> Interval:
+    """Limits that a score can have: a mean and its error know nothing of them."""
+    low, high = interval.low, interval.high
+    if name != "cost":
+        low = max(low, 0.0)
+    if name in ("accuracy", "ece"):
+        high = min(high, 1.0)
+    return Interval(interval.mean, low, high)
+
+
+def _tested_once(parts: list[Part], plan: Plan) -> Rows:
+    """The test rows of the first repetition, fold after fold."""
+    tests = [part.test for part in parts[: plan.folds]]
+    weights = None if tests[0].weights is None else np.concatenate([rows.weights_or_ones() for rows in tests])
+    return Rows(
+        np.concatenate([rows.matrix for rows in tests]),
+        np.concatenate([rows.codes for rows in tests]),
+        weights,
+        np.concatenate([rows.positions for rows in tests]),
+    )
+
+
+def _said_once(run: Run, judged: Rows, parts: list[Part], plan: Plan | None) -> Any:
+    """What a method said of those rows."""
+    n_classes = run.probas[0].shape[1]
+    said = run.probas[:1] if plan is None else run.probas[: plan.folds]
+    return _judged(np.concatenate(said), judged, n_classes).proba.astype(np.float32)

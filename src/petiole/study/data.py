@@ -1,0 +1,112 @@
+"""The table of a study, encoded once: a float matrix, class codes and weights, with names to speak of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import _num_samples
+
+from petiole.columns import Floats
+from petiole.dataset import FeatureEncoder
+from petiole.labels import Codes, check_same_length, check_weights, encode_labels, label_codes
+from petiole.study.methods import Shape
+from petiole.tables import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Encoded rows of positive weight, and where they stand in the user's table."""
+
+    matrix: npt.NDArray[Any]
+    codes: Codes
+    weights: Floats | None
+    positions: npt.NDArray[np.intp]
+
+    @property
+    def n(self) -> int:
+        return len(self.codes)
+
+    def weights_or_ones(self) -> Floats:
+        return np.ones(self.n) if self.weights is None else self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The rows of a study with the names of columns, categories and classes.
+
+    Nominal columns are codes in ``rows.matrix``; ``is_nominal`` says which. So folds, shuffled columns and other
+    libraries all work on one numeric array.
+    """
+
+    rows: Rows
+    encoder: FeatureEncoder
+    classes: Array
+    names: list[str]
+
+    @property
+    def is_nominal(self) -> npt.NDArray[np.bool_]:
+        return self.encoder.n_categories > 0
+
+    @property
+    def shape(self) -> Shape:
+        n_features = self.rows.matrix.shape[1]
+        n_numeric = n_features - int(self.is_nominal.sum())
+        return Shape(self.rows.n, n_features, n_numeric, len(self.classes))
+
+    def labels(self) -> list[Any]:
+        """The classes as plain Python values."""
+        return [plain(label) for label in self.classes.tolist()]
+
+    def value_text(self, column: int, value: float) -> str:
+        """A cell of the matrix as the user would write it.
+
+        >>> table = read_table_of_study([["red", 1.5], ["blue", None]], ["a", "b"], None)
+        >>> table.value_text(0, 1.0), table.value_text(1, 1.5), table.value_text(1, float("nan"))
+        ('red', '1.5', 'missing')
+        """
+        if np.isnan(value):
+            return "missing"
+        categories = self.encoder.categories[column]
+        return f"{value:.6g}" if categories is None else str(categories[int(value)])
+
+
+def read_table_of_study(X: Any, y: Any, sample_weight: Any) -> Table:
+    """Check and encode the data; rows of weight 0 are absent from here on."""
+    classes, codes = encode_labels(y)
+    check_same_length(_num_samples(X), len(codes))
+    weights = check_weights(sample_weight, len(codes))
+    encoder, matrix = FeatureEncoder.fit(X, "from_dtype", "compare_methods")
+    kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
+    present, kept_codes = np.unique(codes[kept], return_inverse=True)
+    if len(present) < 2:
+        raise ValueError(f"y has one class, {classes[present].tolist()[0]!r}: there is nothing to tell apart; add rows")
+    rows = Rows(matrix[kept], kept_codes.astype(np.int32), None if weights is None else weights[kept], kept)
+    names = encoder.feature_names or [f"x{column}" for column in range(encoder.n_features)]
+    return Table(rows, encoder, classes[present], [str(name) for name in names])
+
+
+def read_test_rows(test: Any, table: Table) -> Rows:
+    """The rows to judge by, encoded like those to learn from."""
+    try:
+        X, y, *rest = test
+        (sample_weight,) = rest or [None]
+    except (TypeError, ValueError):
+        raise ValueError("test: must be (X, y) or (X, y, sample_weight)") from None
+    codes = label_codes(y, table.classes, "test", remedy="remove these rows, or add some of this class to y")
+    check_same_length(_num_samples(X), len(codes))
+    weights = check_weights(sample_weight, len(codes))
+    matrix = table.encoder.transform(X)
+    kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
+    return Rows(matrix[kept], codes[kept], None if weights is None else weights[kept], kept)
+
+
+def plain(value: Any) -> Any:
+    """A label as JSON knows it."""
+    if isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, float)):
+        return value
+    return value.item() if hasattr(value, "item") else str(value)

@@ -1,0 +1,169 @@
+"""What is suspicious about the data: columns that give the class away, identifiers, duplicates, rare classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole.pet import PETClassifier
+from petiole.study.data import Table
+from petiole.study.splits import fold_numbers
+
+FEW_ROWS = 10  # a class with fewer is rare
+MUCH_MISSING = 0.5
+MANY_DUPLICATES = 0.01
+GIVES_AWAY = 0.99  # accuracy of one column alone
+LOOKED_AT = 2000  # rows that the search for columns that give the class away needs
+MOST_NAMED = 5  # columns or classes that one warning lists
+
+
+def inspect(table: Table) -> list[str]:
+    """Warnings about the data, the gravest first; each says what to do.
+
+    >>> from petiole.study.data import read_table_of_study
+    >>> X = [[i % 7, 5] for i in range(60)]
+    >>> print(*inspect(read_table_of_study(X, ["no", "yes"] * 30, None)), sep="\\n")
+    53 of 60 rows (88%) repeat the attributes of an earlier row, and 60 rows have a twin of another class: repeated \
+rows can stand in the training and in the test part, which flatters every method; if they are copies, drop them.
+    Column 'x1' holds a single value: it can be left out.
+    """
+    looks = (_giveaways, _rare, _identifiers, _duplicates, _missing, _constant)
+    return [text for look in looks for text in look(table)]
+
+
+def _named(names: list[str]) -> str:
+    """Names in a sentence, the first few of many.
+
+    >>> _named(["a", "b"]), _named(list("abcdefgh"))
+    ("'a' and 'b'", "'a', 'b', 'c', 'd', 'e' and 3 more")
+    """
+    shown = [repr(name) for name in names[:MOST_NAMED]]
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(shown)} and {len(names) - MOST_NAMED} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _columns(names: list[str], one: str, several: str) -> Iterator[str]:
+    if names:
+        yield f"Column {_named(names)} {one}" if len(names) == 1 else f"Columns {_named(names)} {several}"
+
+
+def _giveaways(table: Table) -> Iterator[str]:
+    """Columns that alone predict nearly every held-out row, where the commonest class would not."""
+    rows = table.rows
+    if rows.n < 4 * FEW_ROWS or np.bincount(rows.codes).max() >= 0.95 * rows.n:
+        return
+    random = np.random.default_rng(0)
+    sample = random.permutation(rows.n)[:LOOKED_AT]
+    codes = rows.codes[sample]
+    held = fold_numbers(codes, 2, random) == 0
+    names = []
+    for column, name in enumerate(table.names):
+        accuracy = _accuracy_alone(rows.matrix[sample, column], codes, held, bool(table.is_nominal[column]))
+        if accuracy >= GIVES_AWAY:
+            names.append(name)
+    what = "is it known at the time of the prediction? If it is a consequence of the class, drop it."
+    yield from _columns(
+        names,
+        f"alone predicts the class of nearly every row that it was not fitted to: {what}",
+        "each predict the class of nearly every row that they were not fitted to, all alone: are they known at the "
+        "time of the prediction? If they are consequences of the class, drop them.",
+    )
+
+
+def _accuracy_alone(values: npt.NDArray[Any], codes: npt.NDArray[Any], held: Any, nominal: bool) -> float:
+    values = values[:, np.newaxis]
+    if np.isnan(values).all():
+        return 0.0
+    model = PETClassifier(categorical_features=[True] if nominal else None)
+    model.fit(values[~held], codes[~held])
+    return float((model.predict(values[held]) == codes[held]).mean())
+
+
+def _rare(table: Table) -> Iterator[str]:
+    sizes = np.bincount(table.rows.codes)
+    labels = [str(label) for label in table.labels()]
+    alone = [label for label, size in zip(labels, sizes, strict=True) if size == 1]
+    rare = [label for label, size in zip(labels, sizes, strict=True) if 1 < size < FEW_ROWS]
+    if alone:
+        many = len(alone) > 1
+        yield (
+            f"{'Classes' if many else 'Class'} {_named(alone)} {'have' if many else 'has'} one row only, which is "
+            "learned from but never tested: merge rare classes, or collect more rows."
+        )
+    if rare:
+        many = len(rare) > 1
+        yield (
+            f"{'Classes' if many else 'Class'} {_named(rare)} {'have' if many else 'has'} fewer than {FEW_ROWS} rows: "
+            f"what is said of {'them' if many else 'it'} rests on very little."
+        )
+
+
+def _identifiers(table: Table) -> Iterator[str]:
+    n = table.rows.n
+    names = [name for column, name in enumerate(table.names) if n >= 2 * FEW_ROWS and _is_identifier(table, column)]
+    yield from _columns(
+        names,
+        "looks like an identifier, since nearly every row has a value of its own: drop it unless it means something.",
+        "look like identifiers, since nearly every row has a value of its own: drop them unless they mean something.",
+    )
+
+
+def _is_identifier(table: Table, column: int) -> bool:
+    values = table.rows.matrix[:, column]
+    values = values[~np.isnan(values)]
+    n_distinct = len(np.unique(values))
+    if table.is_nominal[column]:
+        return n_distinct > 0.9 * table.rows.n
+    # Measurements may all differ; whole numbers that all differ and leave few gaps are counted up.
+    whole = len(values) == table.rows.n and bool((values == np.rint(values)).all())
+    return whole and n_distinct == len(values) and np.ptp(values) < 2 * len(values)
+
+
+def _duplicates(table: Table) -> Iterator[str]:
+    matrix = np.ascontiguousarray(np.nan_to_num(table.rows.matrix.astype(np.float64), nan=np.inf) + 0.0)
+    keys = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1]))).ravel()
+    _, group = np.unique(keys, return_inverse=True)
+    n_repeated = table.rows.n - (int(group.max()) + 1)
+    if n_repeated < MANY_DUPLICATES * table.rows.n:
+        return
+    lowest = np.full(group.max() + 1, np.iinfo(np.int32).max)
+    highest = np.full(group.max() + 1, -1)
+    np.minimum.at(lowest, group, table.rows.codes)
+    np.maximum.at(highest, group, table.rows.codes)
+    n_torn = int((lowest < highest)[group].sum())
+    torn = f", and {n_torn} rows have a twin of another class" if n_torn else ""
+    yield (
+        f"{n_repeated} of {table.rows.n} rows ({n_repeated / table.rows.n:.0%}) repeat the attributes of an earlier row"
+        f"{torn}: repeated rows can stand in the training and in the test part, which flatters every method; if they "
+        "are copies, drop them."
+    )
+
+
+def _missing(table: Table) -> Iterator[str]:
+    shares = np.isnan(table.rows.matrix).mean(axis=0)
+    names = [name for name, share in zip(table.names, shares, strict=True) if MUCH_MISSING < share < 1]
+    yield from _columns(
+        names,
+        "lacks more than half of its values.",
+        "lack more than half of their values.",
+    )
+
+
+def _constant(table: Table) -> Iterator[str]:
+    matrix = table.rows.matrix
+    empty = [name for name, gone in zip(table.names, np.isnan(matrix).all(axis=0), strict=True) if gone]
+    yield from _columns(
+        empty, "holds no value at all: it can be left out.", "hold no value at all: they can be left out."
+    )
+    constant = []
+    for column, name in enumerate(table.names):
+        values = matrix[:, column]
+        if not np.isnan(values).any() and (values == values[0]).all():
+            constant.append(name)
+    yield from _columns(
+        constant, "holds a single value: it can be left out.", "hold a single value each: they can be left out."
+    )

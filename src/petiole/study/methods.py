@@ -1,0 +1,176 @@
+"""The methods that a study compares: petiole's own and their peers, and which of them suit the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from petiole.bagging import BaggedPETClassifier
+from petiole.dual import DualPerturbCombineClassifier
+from petiole.lazy import LazyOptionTreesClassifier
+from petiole.mob_esp import MOBESPClassifier
+from petiole.naive_bayes import BinnedNaiveBayesClassifier
+from petiole.pet import PETClassifier
+from petiole.probability_forest import ProbabilityForestClassifier
+from petiole.smoothing import HGS
+from petiole.study.peers import PeerClassifier, calibrated_forest
+
+# Beyond so many cells a method takes longer than it is worth in a first look; "all" runs it nevertheless.
+MANY_CELLS = 5_000_000
+# A lazy tree is grown for each query: rows² · attributes says how long that takes (this is some ten seconds).
+MOST_LAZY_WORK = 1_000_000
+# Boosting grows a tree for each class in each of its hundred rounds.
+MOST_BOOSTED_CLASSES = 50
+PEER_TREES = 100  # scikit-learn's default
+
+
+class Shape(NamedTuple):
+    """What the choice of methods looks at."""
+
+    n_rows: int
+    n_features: int
+    n_numeric: int
+    n_classes: int
+
+    @property
+    def cells(self) -> int:
+        return self.n_rows * self.n_features
+
+
+def _always(shape: Shape) -> bool:
+    return True
+
+
+def _not_huge(shape: Shape) -> bool:
+    return shape.cells <= MANY_CELLS
+
+
+def _small(shape: Shape) -> bool:
+    return shape.n_rows * shape.cells <= MOST_LAZY_WORK
+
+
+def _numeric_and_not_huge(shape: Shape) -> bool:
+    return shape.n_numeric > 0 and shape.cells * shape.n_classes <= MANY_CELLS
+
+
+def _few_classes(shape: Shape) -> bool:
+    return shape.n_classes <= MOST_BOOSTED_CLASSES
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to get probabilities that a study can try.
+
+    Attributes
+    ----------
+    name : str
+        What users write.
+    title : str
+        What tables and sentences say.
+    is_peer : bool
+        Whether it is another library's.
+    make : function of (random_state, n_jobs)
+        Makes the estimator, not fitted.
+    suits : function of Shape
+        Whether ``methods="auto"`` takes it for data of this shape.
+    """
+
+    name: str
+    title: str
+    is_peer: bool
+    make: Callable[[Any, int], Any]
+    suits: Callable[[Shape], bool] = _always
+
+
+def _probability_forest(random_state: Any, n_jobs: int) -> Any:
+    return ProbabilityForestClassifier(random_state=random_state, n_jobs=n_jobs)
+
+
+def _mob_esp(random_state: Any, n_jobs: int) -> Any:
+    return MOBESPClassifier(random_state=random_state, n_jobs=n_jobs)
+
+
+def _eb_pets(random_state: Any, n_jobs: int) -> Any:
+    return BaggedPETClassifier.eb_pets(random_state=random_state, n_jobs=n_jobs)
+
+
+def _b_pets(random_state: Any, n_jobs: int) -> Any:
+    return BaggedPETClassifier.b_pets(random_state=random_state, n_jobs=n_jobs)
+
+
+def _pet(random_state: Any, n_jobs: int) -> Any:
+    return PETClassifier.c44(smoothing=HGS(alpha="honest"), random_state=random_state, n_jobs=n_jobs)
+
+
+def _lazy(random_state: Any, n_jobs: int) -> Any:
+    return LazyOptionTreesClassifier(random_state=random_state, n_jobs=n_jobs)
+
+
+def _dual(random_state: Any, n_jobs: int) -> Any:
+    return DualPerturbCombineClassifier(_b_pets(random_state, n_jobs), random_state=random_state, n_jobs=n_jobs)
+
+
+def _naive_bayes(random_state: Any, n_jobs: int) -> Any:
+    return BinnedNaiveBayesClassifier.zadrozny_elkan()
+
+
+def _random_forest(random_state: Any, n_jobs: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return PeerClassifier(RandomForestClassifier(PEER_TREES, random_state=random_state, n_jobs=n_jobs))
+
+
+def _calibrated_forest(random_state: Any, n_jobs: int) -> Any:
+    return PeerClassifier(calibrated_forest(PEER_TREES, random_state, n_jobs))
+
+
+def _gradient_boosting(random_state: Any, n_jobs: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return PeerClassifier(HistGradientBoostingClassifier(random_state=random_state), nominal="native")
+
+
+_ALL = (
+    Method("probability-forest", "Probability forest", False, _probability_forest),
+    Method("mob-esp", "MOB-ESP", False, _mob_esp),
+    Method("eb-pets", "EB-PETs", False, _eb_pets),
+    Method("b-pets", "B-PETs", False, _b_pets, _not_huge),
+    Method("pet", "Single tree, smoothed", False, _pet),
+    Method("lazy-option-trees", "Lazy option trees", False, _lazy, _small),
+    Method("dual", "B-PETs, dual perturb & combine", False, _dual, _numeric_and_not_huge),
+    Method("naive-bayes", "Binned naive Bayes", False, _naive_bayes),
+    Method("random-forest", "Random forest (scikit-learn)", True, _random_forest),
+    Method("calibrated-forest", "Isotonic forest (scikit-learn)", True, _calibrated_forest, _not_huge),
+    Method("gradient-boosting", "Gradient boosting (scikit-learn)", True, _gradient_boosting, _few_classes),
+)
+METHODS: dict[str, Method] = {method.name: method for method in _ALL}
+
+
+def choose_methods(methods: Any, shape: Shape) -> list[Method]:
+    """The methods by "auto", "all" or their names.
+
+    >>> [method.name for method in choose_methods(["pet", "dual"], Shape(100, 4, 4, 2))]
+    ['pet', 'dual']
+    >>> choose_methods(["forest"], Shape(100, 4, 4, 2))
+    Traceback (most recent call last):
+    ...
+    ValueError: methods=['forest']: there is no method 'forest'; the methods are probability-forest, mob-esp, eb-pets, \
+b-pets, pet, lazy-option-trees, dual, naive-bayes, random-forest, calibrated-forest, gradient-boosting
+    """
+    if isinstance(methods, str) and methods in ("auto", "all"):
+        return [method for method in _ALL if methods == "all" or method.suits(shape)]
+    names = _as_names(methods)
+    for name in names:
+        if name not in METHODS:
+            raise ValueError(f"methods={methods!r}: there is no method {name!r}; the methods are {', '.join(METHODS)}")
+    return [METHODS[name] for name in dict.fromkeys(names)]
+
+
+def _as_names(methods: Any) -> list[Any]:
+    if isinstance(methods, str) or not hasattr(methods, "__iter__"):
+        raise ValueError(f"methods={methods!r}: must be 'auto', 'all' or a list of names such as ['pet', 'mob-esp']")
+    names = list(methods)
+    if not names:
+        raise ValueError(f"methods={methods!r}: must name at least one method")
+    return names

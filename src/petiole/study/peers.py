@@ -1,0 +1,141 @@
+"""Other libraries' classifiers on petiole's tables: nominal columns one-hot or as categories."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from petiole.classifier import TableClassifier
+from petiole.columns import Floats
+from petiole.parameters import check_choice
+
+NOMINAL = ("one_hot", "native")
+MOST_CATEGORIES = 255  # what scikit-learn's boosting takes, and the most columns that one nominal column becomes
+
+
+class PeerClassifier(TableClassifier):
+    """A scikit-learn classifier that takes what petiole's classifiers take: strings, categories, missing values.
+
+    The table becomes one float matrix, by the same code as for petiole's own classifiers. Nominal columns are then made
+    one-hot (a missing value is one of the values) or named to the estimator as categories. Columns that hold nothing
+    but missing values are left out.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Cloned and fitted; must take missing numbers where there are any.
+    nominal : {"one_hot", "native"}, default="one_hot"
+        "native" sets the estimator's ``categorical_features``. Columns of more than 255 categories are then taken as
+        numbers; "one_hot" puts the rarest of so many together.
+    categorical_features : as in :class:`petiole.PETClassifier`, default="from_dtype"
+
+    Attributes
+    ----------
+    estimator_ : the fitted classifier
+    classes_ : array of the class labels
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X = [["red", 1.0], ["blue", None], ["red", 3.0], ["blue", 4.0]]
+    >>> model = PeerClassifier(RandomForestClassifier(random_state=0)).fit(X, ["a", "b", "a", "b"])
+    >>> model.predict([["red", None]])
+    array(['a'], dtype=object)
+    """
+
+    def __init__(self, estimator: Any, *, nominal: str = "one_hot", categorical_features: Any = "from_dtype") -> None:
+        self.estimator = estimator
+        self.nominal = nominal
+        self.categorical_features = categorical_features
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator to the encoded rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_features)
+        y : labels of any kind, one per row
+        sample_weight : array of shape (n_rows,), optional
+            Handed on to the estimator; rows of weight 0 are left out.
+        """
+        check_choice("nominal", self.nominal, NOMINAL)
+        encoder, training = self._encode_training(X, y, sample_weight)
+        kept = np.flatnonzero(~np.isnan(training.matrix).all(axis=0))
+        is_nominal = training.n_categories[kept] > 0
+        matrix, one_hot = training.matrix[:, kept], None
+        if self.nominal == "one_hot" and is_nominal.any():
+            one_hot = _one_hot(is_nominal).fit(matrix)
+        model = clone(self.estimator)
+        if self.nominal == "native" and is_nominal.any():
+            model.set_params(categorical_features=is_nominal & (training.n_categories[kept] <= MOST_CATEGORIES))
+        columns = _columns(matrix, one_hot)
+        if training.weights is None:
+            model.fit(columns, training.labels)
+        else:
+            model.fit(columns, training.labels, sample_weight=training.weights)
+        self._remember_columns(X)
+        self.encoder_ = encoder
+        self.classes_ = training.classes
+        self.estimator_ = model
+        self.one_hot_ = one_hot
+        self.kept_columns_ = kept
+        return self
+
+    def _average(self, matrix: npt.NDArray[Any]) -> Floats:
+        check_is_fitted(self)
+        columns = _columns(matrix[:, self.kept_columns_], self.one_hot_)
+        return np.asarray(self.estimator_.predict_proba(columns), dtype=np.float64)
+
+
+def _one_hot(is_nominal: npt.NDArray[np.bool_]) -> Any:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False, dtype=np.float32
+    )
+    return ColumnTransformer([("nominal", encoder, np.flatnonzero(is_nominal))], remainder="passthrough")
+
+
+def _columns(matrix: npt.NDArray[Any], one_hot: Any) -> npt.NDArray[Any]:
+    if one_hot is None:
+        return matrix if matrix.shape[1] else np.zeros((len(matrix), 1))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Found unknown categories")
+        return one_hot.transform(matrix)
+
+
+def calibrated_forest(n_trees: int, random_state: Any, n_jobs: int) -> Any:
+    """scikit-learn's forest with isotonic calibration in five folds, also where a class has fewer rows than folds."""
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(n_trees, random_state=random_state, n_jobs=n_jobs)
+    return CalibratedClassifierCV(forest, method="isotonic", cv=AnyClassSizes(5))
+
+
+class AnyClassSizes:
+    """Stratified folds without a demand on the size of classes, which scikit-learn reads off ``n_splits``.
+
+    A class with fewer rows than folds is missing in the test part of some folds; its only row stays in training.
+    """
+
+    def __init__(self, n_folds: int) -> None:
+        self.n_folds = n_folds
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Any:
+        """Yield the positions of training and test rows of every fold."""
+        from petiole.study.splits import fold_numbers
+
+        folds = fold_numbers(np.asarray(y), min(self.n_folds, len(y)), np.random.default_rng(0))
+        for fold in range(folds.max() + 1):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """The number of folds."""
+        return self.n_folds

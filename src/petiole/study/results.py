@@ -1,0 +1,186 @@
+"""What a study found: a table of methods, the winner, how sure that is, and the model fitted on everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole.columns import Floats
+from petiole.comparison.rendering import as_text
+from petiole.study.data import Rows, Table
+from petiole.study.methods import METHODS
+from petiole.study.scoring import Interval, log_loss_floor
+
+SCORE_TITLES = {
+    "log_loss": "log-loss (bits)",
+    "brier": "Brier score",
+    "ece": "calibration error",
+    "aulc": "area under lift",
+    "accuracy": "accuracy",
+    "cost": "cost per row",
+    "fit_seconds": "fit (s)",
+    "predict_seconds": "predict (s)",
+}
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """How one method did.
+
+    Attributes
+    ----------
+    name, title : str
+    is_peer : bool
+        Whether it is another library's.
+    scores : dict from score to Interval
+        Keys are "log_loss" (bits), "brier", "ece", "aulc", "accuracy", "cost" (if costs were given), "fit_seconds" and
+        "predict_seconds".
+    p_value : float or None
+        Two-tailed, for the difference to the winner in the score that decides; None for the winner.
+    by_split : dict from score to the values on the single splits
+    """
+
+    name: str
+    title: str
+    is_peer: bool
+    scores: dict[str, Interval]
+    p_value: float | None
+    by_split: dict[str, list[float]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the methods were compared, to repeat it."""
+
+    folds: int | None  # None: a test set was given
+    repeats: int | None
+    seed: int
+    n_jobs: int
+    decides: str
+    seconds: float
+    methods: list[str]
+    n_test_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A comparison of methods on one table; made by :func:`compare_methods`.
+
+    Attributes
+    ----------
+    name : str or None
+        Of the data.
+    table : list of MethodResult
+        Best first.
+    winner : str
+        Name of the method with the least log-loss, or the least cost if costs were given.
+    verdict : str
+        One sentence: who wins, and how sure that is.
+    warnings : list of str
+        What is suspicious about the data, and methods that failed.
+    data_summary : dict
+    classes : list
+        The labels, in the order of costs and probabilities.
+    cost : array of shape (K, K) or None
+        ``cost[predicted, true]``.
+    design : Design
+    judged : Rows
+        The rows that the methods were judged by: all (each once, by a model that has not seen it), or the test set.
+    probabilities : dict from method to array of shape (n_judged, K)
+        What each method said of them, in single precision.
+    """
+
+    name: str | None
+    table: list[MethodResult]
+    winner: str
+    verdict: str
+    warnings: list[str]
+    data_summary: dict[str, Any]
+    classes: list[Any]
+    cost: Floats | None
+    design: Design
+    judged: Rows = field(repr=False)
+    probabilities: dict[str, npt.NDArray[np.float32]] = field(repr=False)
+    data: Table = field(repr=False)
+    given: tuple[Any, Any, Any] = field(repr=False)  # X, y and sample_weight as they came
+
+    @property
+    def petiole_winner(self) -> str | None:
+        """The best of petiole's own methods; None if there was none."""
+        return next((result.name for result in self.table if not result.is_peer), None)
+
+    def result(self, name: str) -> MethodResult:
+        """The line of a method in the table."""
+        for result in self.table:
+            if result.name == name:
+                return result
+        raise ValueError(f"name={name!r}: must be one of {', '.join(result.name for result in self.table)}")
+
+    def fit_winner(self, *, petiole_only: bool = False) -> Any:
+        """The winner, fitted on all rows as they came: it takes what was given to :func:`compare_methods`.
+
+        Parameters
+        ----------
+        petiole_only : bool, default=False
+            The best of petiole's own methods, should another library's have won.
+        """
+        name = self.petiole_winner if petiole_only else self.winner
+        if name is None:
+            raise ValueError("petiole_only=True: none of petiole's methods was compared; name one in methods=")
+        return self.fit(name)
+
+    def fit(self, name: str) -> Any:
+        """One of the methods that were compared, fitted on all rows as they came."""
+        self.result(name)
+        model = METHODS[name].make(self.design.seed, self.design.n_jobs)
+        X, y, sample_weight = self.given
+        return model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=sample_weight)
+
+    def to_text(self) -> str:
+        """The table as plain text, best first."""
+        scores = [score for score in SCORE_TITLES if score in self.table[0].scores]
+        header = ["method", *(SCORE_TITLES[score] for score in scores), "p"]
+        rows = [
+            [
+                result.title,
+                *(f"{result.scores[score].mean:.4g}" for score in scores),
+                "" if result.p_value is None else f"{result.p_value:.2g}",
+            ]
+            for result in self.table
+        ]
+        return as_text(header, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it but rows and probabilities, as JSON knows it."""
+        return {
+            "name": self.name,
+            "winner": self.winner,
+            "petiole_winner": self.petiole_winner,
+            "verdict": self.verdict,
+            "warnings": list(self.warnings),
+            "classes": list(self.classes),
+            "cost": None if self.cost is None else self.cost.tolist(),
+            "log_loss_floor": log_loss_floor(len(self.classes)),
+            "design": vars(self.design).copy(),
+            "methods": [_result_dict(result) for result in self.table],
+            "data": self.data_summary,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.to_text()}\n\n{self.verdict}"
+
+
+def _result_dict(result: MethodResult) -> dict[str, Any]:
+    scores: Mapping[str, Interval] = result.scores
+    return {
+        "name": result.name,
+        "title": result.title,
+        "is_peer": result.is_peer,
+        "p_value": result.p_value,
+        "scores": {name: interval._asdict() for name, interval in scores.items()},
+        "by_split": result.by_split,
+    }

@@ -1,0 +1,165 @@
+"""Every method on every split: probabilities of the test rows, seconds, and what failed."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from petiole.columns import Floats
+from petiole.experiments.progress import duration_text
+from petiole.study.data import Rows, Table
+from petiole.study.methods import Method
+
+
+class Progress(Protocol):
+    """Told how many fits there are, of each when it is done, and when all is over (also after Ctrl-C)."""
+
+    def start(self, total: int) -> None: ...
+    def advance(self, text: str) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, total: int) -> None:
+        pass
+
+    def advance(self, text: str) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a method learns from and is judged by."""
+
+    train: Rows
+    test: Rows
+
+
+@dataclass(eq=False)
+class Run:
+    """What came of one method: per split the probabilities and the seconds; or the reason why it failed."""
+
+    method: Method
+    probas: list[Floats] = field(default_factory=list)
+    fit_seconds: list[float] = field(default_factory=list)
+    predict_seconds: list[float] = field(default_factory=list)
+    failure: str | None = None
+
+
+class TimeLeft:
+    """Seconds to go: each method's own mean so far times its fits to come; a new method is taken to be like the others.
+
+    >>> left = TimeLeft({"fast": 2, "slow": 2})
+    >>> left.note("fast", 1.0), left.note("slow", 9.0)
+    (None, None)
+    >>> left.seconds()
+    10.0
+    """
+
+    def __init__(self, fits: dict[str, int]) -> None:
+        self._left = dict(fits)
+        self._seen: dict[str, list[float]] = {}
+
+    def note(self, name: str, seconds: float) -> None:
+        """A fit of this method has taken so many seconds."""
+        self._left[name] -= 1
+        self._seen.setdefault(name, []).append(seconds)
+
+    def drop(self, name: str) -> None:
+        """The method is given up."""
+        self._left[name] = 0
+
+    def seconds(self) -> float:
+        """The estimate after at least one fit."""
+        means = {name: sum(seen) / len(seen) for name, seen in self._seen.items()}
+        typical = sum(means.values()) / len(means)
+        return sum(n * means.get(name, typical) for name, n in self._left.items())
+
+
+def run_methods(
+    table: Table, methods: Sequence[Method], parts: Sequence[Part], seed: int, n_jobs: int, progress: Progress
+) -> list[Run]:
+    """Fit every method to every part; split by split, so that the time left is soon known.
+
+    A method that fails is given up and the others go on.
+    """
+    runs = [Run(method) for method in methods]
+    left = TimeLeft({method.name: len(parts) for method in methods})
+    progress.start(len(methods) * len(parts))
+    try:
+        for number, part in enumerate(parts):
+            for run in runs:
+                if run.failure is None:
+                    started = time.perf_counter()
+                    _run_one(run, table, part, seed + number, n_jobs)
+                    left.note(run.method.name, time.perf_counter() - started)
+                    if run.failure is not None:
+                        left.drop(run.method.name)
+                progress.advance(_progress_text(run, number, len(parts), left))
+    finally:
+        progress.stop()
+    return runs
+
+
+def _progress_text(run: Run, number: int, n_parts: int, left: TimeLeft) -> str:
+    outcome = f"fit {number + 1} of {n_parts}" if run.failure is None else "failed"
+    return f"{run.method.title}, {outcome}, about {duration_text(left.seconds())} left"
+
+
+def _run_one(run: Run, table: Table, part: Part, seed: int, n_jobs: int) -> None:
+    try:
+        model, seconds = fit_on(run.method.make(seed, n_jobs), table, part.train, n_jobs)
+        started = time.perf_counter()
+        with threadpool_limits(n_jobs):
+            proba = model.predict_proba(part.test.matrix)
+        run.predict_seconds.append(time.perf_counter() - started)
+        run.fit_seconds.append(seconds)
+        run.probas.append(_all_classes(proba, model.classes_, len(table.classes)))
+    except (ValueError, TypeError, FloatingPointError, MemoryError, np.linalg.LinAlgError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        run.failure = lines[0]
+
+
+def fit_on(model: Any, table: Table, rows: Rows, n_jobs: int) -> tuple[Any, float]:
+    """Fit an estimator to encoded rows; the estimator and the seconds it took.
+
+    >>> from petiole import PETClassifier
+    >>> from petiole.study.data import read_table_of_study
+    >>> table = read_table_of_study([["red"], ["blue"], ["red"], ["blue"]], ["a", "b", "a", "b"], None)
+    >>> fit_on(PETClassifier(), table, table.rows, 1)[0].predict(table.rows.matrix)
+    array([0, 1, 0, 1], dtype=int32)
+    """
+    _tell_nominal(model, table)
+    given = {} if rows.weights is None else {"sample_weight": rows.weights}
+    started = time.perf_counter()
+    with warnings.catch_warnings(), threadpool_limits(n_jobs):
+        warnings.simplefilter("ignore", UserWarning)  # of rare classes and small weights; the study has its own words
+        model.fit(rows.matrix, rows.codes, **given)
+    return model, time.perf_counter() - started
+
+
+def _tell_nominal(model: Any, table: Table) -> None:
+    """Set every ``categorical_features`` of an estimator, also those of the estimators in it."""
+    nominal = table.is_nominal.tolist() if table.is_nominal.any() else None
+    names = [name for name in model.get_params() if name.split("__")[-1] == "categorical_features"]
+    # an estimator inside a peer is told by the peer, which may have made more columns of these
+    own = [name for name in names if not (hasattr(model, "nominal") and "__" in name)]
+    model.set_params(**dict.fromkeys(own, nominal))
+
+
+def _all_classes(proba: Any, codes: Any, n_classes: int) -> Floats:
+    """A column for every class of the study; 0 for one that was not in training."""
+    table = np.zeros((len(proba), n_classes))
+    table[:, np.asarray(codes)] = proba
+    return table
