@@ -83,7 +83,7 @@ class TextBatch:
         if column.ignored:
             return Numeric(np.full(self.n_rows, np.nan))
         if column.names is not None:
-            return model.nominal(name, column, column.names.codes(cells), cells)
+            return model.nominal(name, column, column.names.codes(cells), cells.__getitem__)
         builder = NumericBuilder(self._missing)
         bad = builder.add(cells)
         if bad is not None:
@@ -206,7 +206,7 @@ class ArrowBatch:
         values, positions = self._distinct(name)
         texts = [None if value is None or value != value else str(value) for value in values]
         codes = np.append(column.names.codes(texts), -1)[positions]
-        return model.nominal(name, column, codes, _Picked(texts, positions))
+        return model.nominal(name, column, codes, lambda row: texts[positions[row]])
 
     def _numbers(self, name: str) -> Any:
         import pyarrow as pa
@@ -240,19 +240,6 @@ class ArrowBatch:
 
     def texts(self, name: str) -> list[str | None]:
         return [None if value is None else str(value) for value in self._batch.column(name).to_pylist()]
-
-
-class _Picked:
-    """Texts by the row they are in."""
-
-    def __init__(self, texts: list[str | None], positions: Any) -> None:
-        self._texts, self._positions = texts, positions
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    def __getitem__(self, row: Any) -> str | None:
-        return self._texts[self._positions[row]]
 
 
 class ParquetBatches:
@@ -330,11 +317,11 @@ def _pyarrow(module: str, file: str) -> Any:
 
 
 def _seekable(opened: Opened) -> Any:
-    """The file itself; standard input goes to a temporary file first, since these formats have their index at the end."""
+    """The file itself; standard input is copied to a file first, since these formats have their index at the end."""
     if opened.size is not None:
         opened.raw.seek(0)
         return opened.raw
-    copy = tempfile.TemporaryFile()
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is gone when it is closed
     shutil.copyfileobj(opened.stream, copy, 1 << 20)
     copy.seek(0)
     return copy

@@ -53,7 +53,7 @@ def _read_inline(text: str, classes: Sequence[Any]) -> CostTable:
     entries = [_entry(part) for part in text.split(",") if part.strip()]
     for _, truth, _ in entries:
         if truth != ANY and _codes([truth], classes)[0] < 0:
-            raise WrongInput(f"--costs: {truth!r} is no class; {nearest_of(truth, [str(label) for label in classes])}")
+            raise WrongInput(f"--costs: {truth!r} is no class; {nearest_of(truth, [*map(str, classes)])}")
     decisions = [str(label) for label in classes]
     named = Names(classes)
     for decision, _, _ in entries:
@@ -103,8 +103,8 @@ def _check_complete(cost: NDArray[np.float64], decisions: list[str], classes: Se
         row, column = np.argwhere(np.isnan(cost))[0]
         pair = f"{decisions[row]}:{classes[column]}"
         raise WrongInput(
-            f"--costs: what does it cost to say {decisions[row]!r} if {str(classes[column])!r} is true? Add {pair}=..., "
-            "or *:*=1 for all that are not named"
+            f"--costs: what does it cost to say {decisions[row]!r} if {str(classes[column])!r} is true? "
+            f"Add {pair}=..., or *:*=1 for all that are not named"
         )
 
 

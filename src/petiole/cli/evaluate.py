@@ -182,8 +182,8 @@ def _told(judged: Judged, rows: list[list[Any]], draws: int, model: str, data: s
         f"{model} on {data}: {len(judged.codes):,} rows",
         ["score", "value", "95% interval"],
         [[title, f"{mean:.4f}", f"{low:.4f} to {high:.4f}"] for _, title, mean, low, high in rows],
-        note=f"Intervals: {draws:,} bootstrap draws of the rows. Probabilities below {_floor(judged):g} count as that in "
-        "log-loss.",
+        note=f"Intervals: {draws:,} bootstrap draws of the rows. In log-loss, probabilities below {_floor(judged):g} "
+        "count as that.",
     )
     scores = {name: {"value": mean, "low": low, "high": high} for name, _, mean, low, high in rows}
     return Answer([section], data={"model": model, "data": data, "rows": len(judged.codes), "scores": scores})

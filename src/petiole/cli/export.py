@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +26,7 @@ def export(
             "--output",
             "-o",
             metavar="FILE",
-            help="ONNX (.onnx), C (.c), the tree as text (.txt, - for standard output) or as a picture (.png, .svg, .pdf).",
+            help="ONNX (.onnx), C (.c), or a single tree as text (.txt, or - ) or picture (.png, .svg, .pdf).",
             show_default=False,
         ),
     ],
@@ -73,12 +74,9 @@ def _form(to: str | None, output: str) -> str:
 
 def _content(model: Any, form: str, output: str, name: str | None, depth: int | None) -> bytes:
     if form == "onnx":
-        from petiole.export import to_onnx
-
-        return bytes(to_onnx(model))
+        return bytes(importlib.import_module("petiole.export").to_onnx(model))
     if form == "c":
-        from petiole.export import to_c
-
+        to_c = importlib.import_module("petiole.export").to_c
         return str(to_c(model, name=name or c_name(Path(output).stem))).encode("utf-8")
     if not hasattr(model, "tree_"):
         raise WrongInput(f"{form}: is for a single tree (fit --method pet), and the model is a {type(model).__name__}")

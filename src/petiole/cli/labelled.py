@@ -70,9 +70,12 @@ def make_roles(
     roles = Roles(
         target,
         weight,
-        *(tuple(split_names(names)) for names in (ids, nominal, numeric, drop)),
-        frozenset({"", *split_names([missing])}),
-        encoding,
+        ids=split_names(ids),
+        nominal=split_names(nominal),
+        numeric=split_names(numeric),
+        drop=split_names(drop),
+        missing=frozenset({"", *split_names([missing])}),
+        encoding=encoding,
     )
     for name in roles.nominal:
         if name in roles.numeric:

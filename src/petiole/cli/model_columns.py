@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -119,12 +119,12 @@ class ModelColumns:
                 array[:, position] = np.array([*column.categories.tolist(), None], dtype=object)[value.codes]
         return array
 
-    def nominal(self, name: str, column: Column, codes: NDArray[np.int64], texts: Sequence[Any]) -> Nominal:
+    def nominal(self, name: str, column: Column, codes: NDArray[np.int64], text_of: Callable[[int], Any]) -> Nominal:
         """A nominal column of the codes; what the model has not seen is noted and counts as missing."""
         strange = codes == UNKNOWN
         if strange.any():
             self.unseen[name] = self.unseen.get(name, 0) + int(strange.sum())
-            self.example.setdefault(name, str(texts[int(strange.argmax())]))
+            self.example.setdefault(name, str(text_of(int(strange.argmax()))))
             codes = np.where(strange, MISSING, codes)
         assert column.categories is not None
         return Nominal(codes, tuple(map(str, column.categories.tolist())))

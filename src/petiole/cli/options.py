@@ -32,7 +32,10 @@ Target = Annotated[
 Nominal = Annotated[
     list[str] | None,
     typer.Option(
-        "--nominal", metavar="A,B", help="Columns of names, though they look like numbers.", rich_help_panel=COLUMNS
+        "--nominal",
+        metavar="A,B",
+        help="Columns of names, though they look like numbers.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 Numeric = Annotated[

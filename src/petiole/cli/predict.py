@@ -81,8 +81,8 @@ def predict(
 ) -> None:
     """Score rows: a probability for every class, and a decision if you like.
 
-    Columns are found by their names and read as the model was fitted to them; others are ignored. The file is read in batches
-    and may be larger than memory.
+    Columns are found by their names and read as the model was fitted to them; others are ignored. The file is read
+    in batches and may be larger than memory.
     """
     from petiole.cli.labelled import make_roles
     from petiole.cli.methods import load_model

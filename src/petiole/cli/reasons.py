@@ -118,7 +118,7 @@ def _forest_summary(model: Any, query: Any, k: int) -> list[Section]:
     shares, sizes, attributes = _leaf_facts(model, query, k)
     low, middle, high = np.quantile(shares, [0.1, 0.5, 0.9])
     votes = int((shares > 0.5).sum())
-    facts = [
+    facts: list[list[Any]] = [
         ["trees", len(shares)],
         [f"trees whose leaf has mostly {label}", votes],
         [f"share of {label} in the leaves: mean", f"{shares.mean():.4f}"],
@@ -155,8 +155,8 @@ def _how(model: Any) -> str:
         return "The answer pools what several statistics of the leaves say; the weights were learned out of bag."
     if isinstance(model, MOBESPClassifier):
         return (
-            "The answer (MOB-ESP) is the mean frequency, in the leaves of the row, of the out-of-bag rows that the forest "
-            "votes into the same class as it."
+            "The answer (MOB-ESP) is the mean frequency, in the leaves of the row, of the out-of-bag rows that the "
+            "forest votes into the same class as it."
         )
     if isinstance(model, BaggedPETClassifier):
         return f"The answer is the mean over trees; leaf estimator: {getattr(model, 'smoothing_', model.smoothing)}."
@@ -229,16 +229,16 @@ def _bayes_reasons(model: BinnedNaiveBayesClassifier, query: Any, k: int) -> lis
     """The factor by which each column multiplies the odds of the class against the others together."""
     matrix = model._encode(query)
     names = model.encoder_.feature_names or [f"x{j}" for j in range(model.n_features_in_)]
-    rows = []
+    rows: list[tuple[str, str, float]] = []
     for j, name in enumerate(names):
         if np.isnan(matrix[0, j]):
-            rows.append([name, "missing: no part in it", 1.0])
+            rows.append((name, "missing: no part in it", 1.0))
             continue
         number = int(value_numbers(matrix[:, j], model.edges_[j])[0])
         factors = np.exp(model.feature_log_prob_[j][number])
         others = np.delete(model.class_weights_, k)
         against = float(others @ np.delete(factors, k) / others.sum()) if others.sum() > 0 else np.nan
-        rows.append([name, _bin_text(model, j, number), float(factors[k] / against) if against > 0 else np.inf])
+        rows.append((name, _bin_text(model, j, number), float(factors[k] / against) if against > 0 else np.inf))
     rows.sort(key=lambda row: -abs(np.log(row[2])) if row[2] > 0 else -np.inf)
     cells = [[name, value, f"{factor:.4g}"] for name, value, factor in rows]
     label = str(model.classes_[k])

@@ -13,9 +13,7 @@ from petiole.cli.failures import told_in_one_line
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(
-            metavar="PAPER", help="Its name, such as nielsen-2004; a wrong one gets the list.", show_default=False
-        ),
+        typer.Argument(metavar="PAPER", help="Its name, such as nielsen-2004.", show_default=False),
     ],
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", metavar="N", help="Processes; 0 runs the cells in this one.")
@@ -26,15 +24,11 @@ def reproduce(
     ] = None,
     datasets: Annotated[
         str | None,
-        typer.Option(
-            "--datasets", metavar="A,B", help="Names with commas between them; all by default.", show_default=False
-        ),
+        typer.Option("--datasets", metavar="A,B", help="Names with commas; all by default.", show_default=False),
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            "--methods", metavar="A,B", help="Names with commas between them; all by default.", show_default=False
-        ),
+        typer.Option("--methods", metavar="A,B", help="Names with commas; all by default.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few trials: minutes instead of hours.")] = False,
     database: Annotated[
@@ -53,7 +47,7 @@ def reproduce(
         typer.Option(
             "--address",
             metavar="URL",
-            help="Of a Dask scheduler; by default a cluster on this machine.",
+            help="Of a Dask scheduler; by default one on this machine.",
             show_default=False,
         ),
     ] = None,

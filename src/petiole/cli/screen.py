@@ -136,5 +136,5 @@ def warnings_as_notes(quiet: bool) -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = show_warning  # type: ignore[assignment]
+        warnings.showwarning = show_warning
         yield

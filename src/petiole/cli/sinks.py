@@ -141,10 +141,11 @@ class ArrowSink:
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            raise Failure(
-                f"writing {'Parquet' if parquet else 'Arrow'} needs pyarrow: install it with pip install 'petiole[arrow]'"
-            ) from None
-        self._file, self._parquet, self._writer = file, parquet, None
+            kind = "Parquet" if parquet else "Arrow"
+            raise Failure(f"writing {kind} needs pyarrow: install it with pip install 'petiole[arrow]'") from None
+        self._file, self._parquet = file, parquet
+        self._writer: Any = None
+        self._schema: Any = None
 
     def write(self, columns: dict[str, Any]) -> None:
         import pyarrow as pa
@@ -152,7 +153,7 @@ class ArrowSink:
         arrays = {
             name: column if isinstance(column, pa.Array) else pa.array(column) for name, column in columns.items()
         }
-        table = pa.table(arrays) if self._writer is None else pa.table(arrays, schema=self._schema)
+        table = pa.table(arrays, schema=self._schema)
         if self._writer is None:
             self._schema = table.schema
             self._writer = self._make_writer()
