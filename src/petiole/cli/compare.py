@@ -241,7 +241,8 @@ def _told(study: Any, save: str | None, report: str | None, output: str | None) 
             ]
             for result in study.table
         ],
-        note="± is half of a 95% interval; p: against the winner.",
+        note="Below each score: its 95% interval. p: against the winner.",
+        tall=True,
     )
     written = [f"wrote {path}" for path in (save, report, output) if path is not None]
     return Answer([section], data=study.to_dict(), after=[study.verdict, *written])
@@ -250,7 +251,7 @@ def _told(study: Any, save: str | None, report: str | None, output: str | None) 
 def _cell(name: str, interval: Any) -> str:
     if name in TIMES:
         return f"{interval.mean:.2f}"
-    return f"{interval.mean:.3f} ±{(interval.high - interval.low) / 2:.3f}"
+    return f"{interval.mean:.3f}\n{interval.low:.3f}–{interval.high:.3f}"
 
 
 def _p_value(p: float) -> str:

@@ -166,14 +166,13 @@ def _how(model: Any) -> str:
 def _components(model: Any, query: Any, k: int) -> list[Section]:
     if not isinstance(model, ProbabilityForestClassifier):
         return []
-    weights = np.asarray(model.pool_.weights).ravel()
+    weights = np.asarray(model.pool_.weights)[:, k]
     answers = model.component_proba(query)
-    label = str(model.classes_[k])
     rows = [
-        [name, f"{proba[0, k]:.4f}", *([f"{weights[position]:.3f}"] if len(weights) == len(answers) else [])]
-        for position, (name, proba) in enumerate(answers.items())
+        [name, f"{proba[0, k]:.4f}", f"{weight:.3f}"]
+        for (name, proba), weight in zip(answers.items(), weights.tolist(), strict=True)
     ]
-    header = ["component", f"P({label})", *(["weight"] if len(weights) == len(answers) else [])]
+    header = ["component", f"P({model.classes_[k]})", "weight"]
     return [Section("The pool", header, rows, key="components")]
 
 

@@ -23,6 +23,7 @@ class Section:
     rows: Sequence[Sequence[Any]]
     note: str = ""
     key: str = ""  # its name in JSON; the title by default
+    tall: bool = False  # cells have several lines
 
     def to_dict(self) -> list[dict[str, Any]]:
         """One object per row."""
@@ -77,12 +78,12 @@ def show_section(section: Section) -> None:
 
     width = None if sys.stdout.isatty() else WIDTH_OF_FILES
     console = Console(width=width, highlight=False, markup=False, emoji=False)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, show_lines=False)
     for position, name in enumerate(section.header):
         numeric = bool(section.rows) and all(_is_number(row[position]) for row in section.rows)
         table.add_column(Text(name), justify="right" if numeric else "left")
     for row in section.rows:
-        table.add_row(*(Text(spell(cell)) for cell in row))
+        table.add_row(*(Text(str(cell) if section.tall else spell(cell)) for cell in row))
     if section.title:
         console.print(Text(f"\n{section.title}", style="bold"))
     console.print(table)
