@@ -175,10 +175,7 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
     from petiole.cli.model_columns import Names
     from petiole.cli.scoring import lacking_column
 
-    kinds = table.kinds
-    nominal = tuple(name for name, kind in kinds.items() if kind == "nominal")
-    numeric = tuple(name for name, kind in kinds.items() if kind == "numeric")
-    other = read_labelled(test, dataclasses.replace(roles, nominal=nominal, numeric=numeric))
+    other = read_labelled(test, dataclasses.replace(roles, nominal=(), numeric=(), learned=table.kinds))
     for name in table.columns:
         if name not in other.columns:
             raise lacking_column(name, [*other.columns], other.label)

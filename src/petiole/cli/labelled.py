@@ -34,6 +34,7 @@ class Roles:
     drop: Sequence[str] = ()
     missing: frozenset[str] = frozenset({"", "?", "NA"})
     encoding: str | None = None
+    learned: Mapping[str, str] = field(default_factory=dict)  # kinds of columns that another file has told
 
     @property
     def options(self) -> dict[str, str]:
@@ -53,7 +54,7 @@ class Roles:
     @property
     def kinds(self) -> dict[str, str]:
         kinds = dict.fromkeys(self.nominal, "nominal") | dict.fromkeys(self.numeric, "numeric")
-        return kinds | ({self.weight: "numeric"} if self.weight else {})
+        return {**self.learned, **kinds} | ({self.weight: "numeric"} if self.weight else {})
 
 
 def make_roles(

@@ -79,7 +79,7 @@ def _path_section(
 
 
 def _leaves_section(tree: Tree, words: Words, weights: Any, k: int, table: Floats) -> Section:
-    order = np.argsort(-weights.data)[:MOST_LEAVES]
+    order = np.argsort(-weights.data)
     rows = []
     for position in order.tolist():
         leaf = int(weights.indices[position])
@@ -88,9 +88,8 @@ def _leaves_section(tree: Tree, words: Words, weights: Any, k: int, table: Float
             [f"{weights.data[position]:.3f}", _number(counts.sum()), _number(counts[k]), f"{table[leaf, k]:.4f}"]
         )
     label = words.classes[k]
-    note = "" if weights.nnz <= MOST_LEAVES else f"... and {weights.nnz - MOST_LEAVES} more leaves."
     header = ["weight", "rows", f"of {label}", f"estimate of {label}"]
-    return Section("The leaves it is spread over", header, rows, note, "leaves")
+    return Section("The leaves it is spread over", header, rows, key="leaves", most=MOST_LEAVES)
 
 
 def _rule(tree: Tree, words: Words, path: Any, position: int) -> str:
@@ -125,13 +124,12 @@ def _forest_summary(model: Any, query: Any, k: int) -> list[Section]:
         ["... in the middle 80% of trees", f"{low:.3f} to {high:.3f} (median {middle:.3f})"],
         ["rows in a leaf: median", _number(np.median(sizes))],
     ]
-    told = attributes.most_common(MOST_ATTRIBUTES)
     total = sum(attributes.values()) or 1
-    asked = [[name, f"{count / total:.3f}"] for name, count in told]
+    asked = [[name, f"{count / total:.3f}"] for name, count in attributes.most_common()]
     return [
         Section("The trees", ["", "value"], facts, _how(model), "trees"),
         *_components(model, query, k),
-        Section("What they ask on the way", ["column", "share of the tests"], asked, key="tests"),
+        Section("What they ask on the way", ["column", "share of the tests"], asked, key="tests", most=MOST_ATTRIBUTES),
     ]
 
 

@@ -24,6 +24,7 @@ class Section:
     note: str = ""
     key: str = ""  # its name in JSON; the title by default
     tall: bool = False  # cells have several lines
+    most: int | None = None  # rows that are shown to people; programs get all
 
     def to_dict(self) -> list[dict[str, Any]]:
         """One object per row."""
@@ -82,13 +83,15 @@ def show_section(section: Section) -> None:
     for position, name in enumerate(section.header):
         numeric = bool(section.rows) and all(_is_number(row[position]) for row in section.rows)
         table.add_column(Text(name), justify="right" if numeric else "left")
-    for row in section.rows:
+    for row in section.rows[: section.most]:
         table.add_row(*(Text(str(cell) if section.tall else spell(cell)) for cell in row))
     if section.title:
         console.print(Text(f"\n{section.title}", style="bold"))
     console.print(table)
-    if section.note:
-        console.print(Text(section.note))
+    left = len(section.rows) - (section.most or len(section.rows))
+    more = f"... and {left:,} more. " if left > 0 else ""
+    if more or section.note:
+        console.print(Text(more + section.note))
 
 
 def _is_number(cell: Any) -> bool:

@@ -65,7 +65,8 @@ class Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._first[: len(buffer)] or self._rest.read(len(buffer))
+        # what is there now: a pipe may have more later, and an answer is wanted before that
+        data = self._first[: len(buffer)] or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
         self._first = self._first[len(data) :] if self._first else b""
         buffer[: len(data)] = data
         return len(data)
