@@ -335,7 +335,14 @@ threshold, split_class_weight
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in super().__getstate__().items() if name != "_tables"}
-        return state | {"_tables": self.tables_} if "trees_" in state and not self._tables_can_be_made() else state
+        is_fitted = "smoothing_" in state
+        return state | {"_tables": self.tables_} if is_fitted and not self._tables_can_be_made() else state
+
+    def __copy__(self) -> Self:
+        """A copy that shares everything; unlike a pickle it need not know how the tables were made."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "_tables" in state:
@@ -360,6 +367,11 @@ threshold, split_class_weight
         if tables is not None:
             shapes = [(int(n), len(state["classes_"])) for n in state["trees_"].facts.n_leaves]
             require([table.shape for table in tables] == shapes, "_tables: must have a row per leaf")
+
+    def _check_restored(self) -> None:
+        if self.settled_ is None and self.smoothing_.pseudo_counts(self.class_weights_) is not None:
+            return  # the tables are quick to make when they are asked for
+        checks.list_of(checks.probabilities(2))(self.tables_)
 
 
 def _votes(tables: Any, prior: Floats) -> Any:

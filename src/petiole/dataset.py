@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from petiole.columns import ColumnKind, EmptyColumn, NominalColumn, NumericColumn, learn_column
 from petiole.files import checks
-from petiole.files.checks import require
+from petiole.files.checks import fields, require
 from petiole.files.savable import Savable
 from petiole.tables import (
     Array,
@@ -24,6 +24,27 @@ from petiole.tables import (
     read_table,
     reject_infinity,
 )
+
+_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": NominalColumn, "empty": EmptyColumn}
+
+
+def _saved_column(column: ColumnKind) -> dict[str, Any]:
+    kind = next(name for name, cls in _KINDS.items() if type(column) is cls)
+    return {"kind": kind} if column.categories is None else {"kind": kind, "categories": column.categories}
+
+
+def _check_saved_column(column: Any) -> None:
+    require(isinstance(column, dict) and column.get("kind") in _KINDS, f"must have a kind, one of {list(_KINDS)}")
+    nominal = column["kind"] == "nominal"
+    require(set(column) == ({"kind", "categories"} if nominal else {"kind"}), "must have categories if it is nominal")
+    if nominal:
+        checks.labels(column["categories"])
+        sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
+        require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
+
+
+def _column_again(column: dict[str, Any]) -> ColumnKind:
+    return _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
 
 
 class FeatureEncoder(Savable):
@@ -55,6 +76,12 @@ class FeatureEncoder(Savable):
     >>> encoder.transform([[3, "green"]])
     array([[ 3., nan]])
     """
+
+    _saved = fields(
+        owner=checks.text,
+        feature_names=checks.none_or(checks.texts),
+        columns=checks.list_of(_check_saved_column),
+    )
 
     def __init__(self, columns: list[ColumnKind], feature_names: Names, owner: str = "FeatureEncoder") -> None:
         self.owner = owner
@@ -93,15 +120,13 @@ class FeatureEncoder(Savable):
         columns = [_saved_column(column) for column in self.columns]
         return {"owner": self.owner, "feature_names": self.feature_names, "columns": columns}
 
-    @classmethod
-    def _from_saved(cls, parameters: dict[str, Any], state: dict[str, Any]) -> FeatureEncoder:
-        require(not parameters and set(state) == {"owner", "feature_names", "columns"}, "must have names and columns")
-        checks.text(state["owner"])
-        checks.none_or(checks.texts)(state["feature_names"])
-        checks.list_of(_check_saved_column)(state["columns"])
-        columns, names = state["columns"], state["feature_names"]
-        require(names is None or len(names) == len(columns), "feature_names: must be one per column")
-        return cls([_column_again(column) for column in columns], names, state["owner"])
+    def _check_state(self, state: dict[str, Any]) -> None:
+        names = state["feature_names"]
+        require(names is None or len(names) == len(state["columns"]), "feature_names: must be one per column")
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        columns = [_column_again(column) for column in state["columns"]]
+        self.__init__(columns, state["feature_names"], state["owner"])  # type: ignore[misc]
 
     def transform(self, X: Any) -> Array:
         """Encode new data by the columns of the training data, taken by position."""
@@ -126,28 +151,6 @@ class FeatureEncoder(Savable):
         for index, column in enumerate(iter_columns(table, names or self.feature_names)):
             matrix[:, index] = column.spread(self.columns[index].encode(column))
         return matrix
-
-
-_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": NominalColumn, "empty": EmptyColumn}
-
-
-def _saved_column(column: ColumnKind) -> dict[str, Any]:
-    kind = next(name for name, cls in _KINDS.items() if type(column) is cls)
-    return {"kind": kind} if column.categories is None else {"kind": kind, "categories": column.categories}
-
-
-def _check_saved_column(column: Any) -> None:
-    require(isinstance(column, dict) and column.get("kind") in _KINDS, f"must have a kind, one of {list(_KINDS)}")
-    nominal = column["kind"] == "nominal"
-    require(set(column) == ({"kind", "categories"} if nominal else {"kind"}), "must have categories if it is nominal")
-    if nominal:
-        checks.labels(column["categories"])
-        sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
-        require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
-
-
-def _column_again(column: dict[str, Any]) -> ColumnKind:
-    return _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
 
 
 def choose_nominal(categorical_features: Any, n_features: int, names: Names) -> Sequence[bool | None]:

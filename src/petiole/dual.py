@@ -32,6 +32,8 @@ AGGREGATES = ("mean", "vote")
 OBJECTIVES = ("log_loss", "error")
 TUNE_ON = ("auto", "out_of_bag", "cross_fit", "one_tree")
 LEARNED = ("auto", "per_attribute")
+# A file that asks for more would have nothing in mind but to keep a processor busy.
+MOST_SAVED_PERTURBATIONS = 1_000_000
 
 
 class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator):
@@ -136,6 +138,10 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         n_features_in_=checks.whole(1),
         feature_names_in_=maybe(checks.names),
     )
+
+    def _check_saved_parameters(self) -> None:
+        self._check_parameters()
+        require(self.n_perturbations <= MOST_SAVED_PERTURBATIONS, "n_perturbations: must be at most a million")
 
     def _check_state(self, state: dict[str, Any]) -> None:
         model, noise, n_features = state["model_"], state["noise_"], state["n_features_in_"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -384,6 +385,12 @@ class MOBESPOfEnsemble(SavableModel, ClassifierMixin, BaseEstimator):
         if hasattr(self.ensemble, "n_features_in_"):
             self.n_features_in_ = self.ensemble.n_features_in_
         return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Not possible: the ensemble is not petiole's. Use skops or joblib."""
+        from petiole.files.writing import cannot_hold
+
+        raise cannot_hold(self.ensemble, "MOBESPOfEnsemble.ensemble")
 
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""

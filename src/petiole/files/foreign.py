@@ -9,7 +9,7 @@ import numpy as np
 
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
-from petiole.files.savable import Savable, check_fields
+from petiole.files.savable import Savable
 
 
 class Adapter(Savable):
@@ -34,7 +34,7 @@ class Adapter(Savable):
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
         require(not parameters, "has no parameters")
-        check_fields(cls._saved_fields(), state)
+        cls(state)._check_parts(state)
         return cls.make(state)
 
 

@@ -41,13 +41,20 @@ class Savable:
         return made
 
     def _take_state(self, state: dict[str, Any]) -> None:
+        self._check_parts(state)
+        self._restore(state)
+        self._check_restored()
+
+    def _check_parts(self, state: dict[str, Any]) -> None:
         check_fields(self._saved_fields(), state)
         self._check_state(state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take parts that have passed all checks."""
         if hasattr(self, "__setstate__"):
             self.__setstate__(state)
         else:
             vars(self).update(state)
-        self._check_restored()
 
     def _check_state(self, state: dict[str, Any]) -> None:
         """Raise ValueError if parts do not fit together."""

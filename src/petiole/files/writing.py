@@ -13,6 +13,7 @@ import numpy.typing as npt
 from petiole.files.container import is_storable
 from petiole.files.errors import ModelFileError
 from petiole.files.registry import savable_form
+from petiole.files.savable import check_common_parameters
 
 # Text arrays are kept as wide as they were up to this many characters, beyond only as wide as their longest text.
 WIDEST_KEPT = 256
@@ -39,9 +40,10 @@ class ModelWriter:
         if hasattr(form, "get_params"):
             parameters = form.get_params(deep=False)
             described["parameters"] = self._entries(parameters, path)
-        state = self._entries(form._saved_state(), path)
+        state = form._saved_state()
         if state or "parameters" not in described:
-            described["state"] = state
+            described["state"] = self._entries(state, path)
+            _check_parts(form, state, path)
         self.objects.append(described)
         return self._remember(value, {"$": "object", "index": len(self.objects) - 1})
 
@@ -51,9 +53,7 @@ class ModelWriter:
     def _form(self, value: Any, path: str) -> tuple[str, Any]:
         found = savable_form(value)
         if found is None or found[1] is None:
-            raise _cannot_hold(value, path)
-        if hasattr(found[1], "_check_saved_parameters"):
-            found[1]._check_saved_parameters()
+            raise cannot_hold(value, path)
         return found
 
     def _remember(self, value: Any, reference: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class ModelWriter:
         if isinstance(value, np.str_):
             return str(value)
         if not is_storable(value.dtype):
-            raise _cannot_hold(value, path)
+            raise cannot_hold(value, path)
         return {"$": "scalar", "dtype": value.dtype.name, "value": self._describe(value.item(), path)}
 
     def _describe_array(self, array: npt.NDArray[Any], path: str) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class ModelWriter:
             items = [self._describe_entry(item, path) for item in array.tolist()]
             return self._remember(array, {"$": "objects", "items": items})
         if not is_storable(array.dtype):
-            raise _cannot_hold(array, path)
+            raise cannot_hold(array, path)
         name = self._new_name(path)
         by_columns = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
         self.tensors[name] = array.T if by_columns else array
@@ -113,7 +113,7 @@ class ModelWriter:
 
     def _describe_entry(self, value: Any, path: str) -> Any:
         if value is not None and not isinstance(value, (str, bool, int, float, np.generic, Decimal)):
-            raise _cannot_hold(value, path)
+            raise cannot_hold(value, path)
         return self._describe(value, path)
 
     def _new_name(self, path: str) -> str:
@@ -122,7 +122,19 @@ class ModelWriter:
         return name if name not in self.tensors else f"{name}#{len(self.tensors)}"
 
 
-def _cannot_hold(value: Any, path: str) -> ModelFileError:
+def _check_parts(form: Any, state: dict[str, Any], path: str) -> None:
+    """Compare with what reading will ask for: a file that cannot be loaded must not be written."""
+    try:
+        if hasattr(form, "_check_saved_parameters"):
+            check_common_parameters(form.get_params(deep=False))
+            form._check_saved_parameters()
+        form._check_parts(state)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not as its fit has left it, so it is not saved: {error}") from error
+
+
+def cannot_hold(value: Any, path: str) -> ModelFileError:
+    """The error for a part that files cannot hold."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, np.ndarray):
         kind = f"array of dtype {value.dtype} and {value.ndim} dimensions"
