@@ -210,7 +210,7 @@ def _judge(
             share, of_best = 1 / (plan.folds - 1), by_split[best.method.name]
             intervals = {name: interval_over_folds(np.array(values), share) for name, values in found.items()}
             p_value = corrected_resampled_t_test(found[decides], of_best[decides], n_train=1, n_test=share).p_value
-        bounded = {name: _within_bounds(name, intervals[name]) for name in GREATER_IS_BETTER if name in intervals}
+        bounded = {name: _within_bounds(name, intervals[name], cost) for name in GREATER_IS_BETTER if name in intervals}
         p_or_none = None if run is best else p_value
         results.append(MethodResult(method.name, method.title, method.is_peer, bounded, p_or_none, found))
     return results, parts[0].test if plan is None else _tested_once(parts, plan)
@@ -233,11 +233,10 @@ def _scores_by_split(run: Run, parts: list[Part], n_classes: int, cost: Floats |
     return found | {"fit_seconds": run.fit_seconds, "predict_seconds": run.predict_seconds}
 
 
-def _within_bounds(name: str, interval: Interval) -> Interval:
+def _within_bounds(name: str, interval: Interval, cost: Floats | None) -> Interval:
     """Limits that a score can have: a mean and its error know nothing of them."""
     low, high = interval.low, interval.high
-    if name != "cost":
-        low = max(low, 0.0)
+    low = max(low, float(cost.min()) if name == "cost" and cost is not None else 0.0)
     if name in ("accuracy", "ece"):
         high = min(high, 1.0)
     return Interval(interval.mean, low, high)

@@ -54,7 +54,7 @@ class Table:
     def shape(self) -> Shape:
         n_features = self.rows.matrix.shape[1]
         n_numeric = n_features - int(self.is_nominal.sum())
-        return Shape(self.rows.n, n_features, n_numeric, len(self.classes))
+        return Shape(self.rows.n, n_features, n_numeric, len(self.classes), int(np.isnan(self.rows.matrix).sum()))
 
     def labels(self) -> list[Any]:
         """The classes as plain Python values."""

@@ -32,6 +32,7 @@ class Shape(NamedTuple):
     n_features: int
     n_numeric: int
     n_classes: int
+    n_missing: int = 0
 
     @property
     def cells(self) -> int:
@@ -52,6 +53,10 @@ def _small(shape: Shape) -> bool:
 
 def _numeric_and_not_huge(shape: Shape) -> bool:
     return shape.n_numeric > 0 and shape.cells * shape.n_classes <= MANY_CELLS
+
+
+def _with_missing(shape: Shape) -> bool:
+    return shape.n_missing > 0
 
 
 def _few_classes(shape: Shape) -> bool:
@@ -85,6 +90,10 @@ class Method:
 
 def _probability_forest(random_state: Any, n_jobs: int) -> Any:
     return ProbabilityForestClassifier(random_state=random_state, n_jobs=n_jobs)
+
+
+def _probability_forest_separate(random_state: Any, n_jobs: int) -> Any:
+    return ProbabilityForestClassifier(missing="separate", random_state=random_state, n_jobs=n_jobs)
 
 
 def _mob_esp(random_state: Any, n_jobs: int) -> Any:
@@ -133,6 +142,13 @@ def _gradient_boosting(random_state: Any, n_jobs: int) -> Any:
 
 _ALL = (
     Method("probability-forest", "Probability forest", False, _probability_forest),
+    Method(
+        "probability-forest-separate",
+        "Probability forest, missing apart",
+        False,
+        _probability_forest_separate,
+        _with_missing,
+    ),
     Method("mob-esp", "MOB-ESP", False, _mob_esp),
     Method("eb-pets", "EB-PETs", False, _eb_pets),
     Method("b-pets", "B-PETs", False, _b_pets, _not_huge),
@@ -155,8 +171,8 @@ def choose_methods(methods: Any, shape: Shape) -> list[Method]:
     >>> choose_methods(["forest"], Shape(100, 4, 4, 2))
     Traceback (most recent call last):
     ...
-    ValueError: methods=['forest']: there is no method 'forest'; the methods are probability-forest, mob-esp, eb-pets, \
-b-pets, pet, lazy-option-trees, dual, naive-bayes, random-forest, calibrated-forest, gradient-boosting
+    ValueError: methods=['forest']: there is no method 'forest'; the methods are probability-forest, \
+probability-forest-separate, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual, naive-bayes, random-forest, calibrated-forest, gradient-boosting
     """
     if isinstance(methods, str) and methods in ("auto", "all"):
         return [method for method in _ALL if methods == "all" or method.suits(shape)]

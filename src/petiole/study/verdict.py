@@ -27,18 +27,20 @@ def _score_text(result: MethodResult, decides: str) -> str:
 
 
 def _how_sure(others: Sequence[MethodResult], decides: str) -> str:
-    runner = others[0]
-    p = runner.p_value if runner.p_value is not None else 1.0
     level = [result for result in others if result.p_value is not None and result.p_value > PROBABLE]
-    beside = f"{runner.title} ({runner.scores[decides].mean:{'.4g' if decides == 'cost' else '.3f'}})"
     if not level:
+        p = others[0].p_value or 0.0
         certainty = "almost certainly" if p <= SURE else "probably"
-        return f"and is {certainty} ahead of the next, {beside}: the difference is hardly chance (p = {_p_text(p)})"
-    if len(level) == len(others):
-        return f"but that it is ahead of the others can be chance (the next is {beside}, p = {_p_text(p)})"
-    if level == [runner]:
-        return f"but its lead over {beside} can be chance (p = {_p_text(p)}); the others are clearly behind"
-    return f"but its lead over {len(level)} others can be chance (the next is {beside}, p = {_p_text(p)})"
+        return f"and is {certainty} ahead of the next, {_named(others[0], decides)}: {_p_text(p)}"
+    if len(level) == 1:
+        return f"but its lead over {_named(level[0], decides)} can be chance: {_p_text(level[0].p_value or 0.0)}"
+    who = "the others" if len(level) == len(others) else f"{len(level)} of the {len(others)} others"
+    first = f"{_named(level[0], decides)}, {_p_text(level[0].p_value or 0.0)}"
+    return f"but its lead over {who} can be chance (the nearest of them is {first})"
+
+
+def _named(result: MethodResult, decides: str) -> str:
+    return f"{result.title} ({result.scores[decides].mean:{'.4g' if decides == 'cost' else '.3f'}})"
 
 
 def _own_best(best: MethodResult, others: Sequence[MethodResult], decides: str) -> str:
@@ -46,14 +48,13 @@ def _own_best(best: MethodResult, others: Sequence[MethodResult], decides: str) 
     own = next((result for result in others if not result.is_peer), None)
     if not best.is_peer or own is None or own is others[0]:
         return ""
-    mean = f"{own.scores[decides].mean:{'.4g' if decides == 'cost' else '.3f'}}"
-    return f"; the best of petiole's own methods is {own.title} ({mean}, p = {_p_text(own.p_value or 0.0)})"
+    return f"; the best of petiole's own methods is {_named(own, decides)}, {_p_text(own.p_value or 0.0)}"
 
 
 def _p_text(p: float) -> str:
     """A p-value for people.
 
-    >>> _p_text(0.0321), _p_text(0.00002)
-    ('0.03', '< 0.001')
+    >>> _p_text(0.0321), _p_text(0.00002), _p_text(0.4712)
+    ('p = 0.03', 'p < 0.001', 'p = 0.47')
     """
-    return "< 0.001" if p < 0.001 else f"{p:.1g}" if p < 0.1 else f"{p:.2f}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}" if p < 0.1 else f"p = {p:.2f}"

@@ -1,0 +1,163 @@
+"use strict";
+const DECISION = REPORT.decision;
+const panel = document.getElementById("cost-panel");
+const cost = DECISION.cost.map((row) => [...row]);
+
+/* Fields for cost[predicted][true]; `changed` is called after every valid change. */
+function costFields(changed) {
+  const names = REPORT.classes;
+  const head = make("tr", {}, make("td", {}), ...names.map((name) => make("th", { scope: "col" }, "truly " + short(name, 18))));
+  const rows = names.map((predicted, i) => make("tr", {}, make("th", { scope: "row" }, "predicted " + short(predicted, 18)), ...names.map((truth, j) => {
+    const field = make("input", { type: "number", step: "any", value: String(cost[i][j]), "aria-label": `Cost of predicting ${predicted} when it is ${truth}`, "data-cost": `${i},${j}` });
+    field.addEventListener("input", () => {
+      const value = field.valueAsNumber;
+      field.setAttribute("aria-invalid", String(!Number.isFinite(value)));
+      if (Number.isFinite(value)) { cost[i][j] = value; changed(); }
+    });
+    return make("td", {}, field);
+  })));
+  return make("div", { class: "scroll", role: "region", "aria-label": "Costs", tabindex: "0" }, make("table", { class: "cost-fields" }, make("thead", {}, head), make("tbody", {}, ...rows)));
+}
+
+function figures(entries) {
+  return make("dl", { class: "figures" }, ...entries.map(([name, id]) => make("div", {}, make("dt", {}, name), make("dd", { id }, "–"))));
+}
+
+/* Two classes: weights of both classes at or above each thousandth, per method. */
+const STEPS = 1000;
+function above(method) {
+  const [used, negative, positive] = DECISION.steps[method];
+  const counts = [new Float64Array(STEPS + 2), new Float64Array(STEPS + 2)];
+  used.forEach((step, i) => { counts[0][step] += negative[i]; counts[1][step] += positive[i]; });
+  for (const column of counts) for (let step = STEPS; step >= 0; step--) column[step] += column[step + 1];
+  return counts;
+}
+
+function thresholdPanel() {
+  const positive = DECISION.positive, negative = 1 - positive;
+  const name = REPORT.classes[positive];
+  const tallies = Object.fromEntries(REPORT.shown.map((method) => [method, above(method)]));
+  const totals = tallies[REPORT.shown[0]].map((column) => column[0]);
+  const rows = totals[0] + totals[1];
+  const costAt = (tally, step) => {
+    const falseAlarms = tally[0][step], hits = tally[1][step];
+    return (hits * cost[positive][positive] + falseAlarms * cost[positive][negative]
+      + (totals[1] - hits) * cost[negative][positive] + (totals[0] - falseAlarms) * cost[negative][negative]) / rows;
+  };
+  const method = make("select", { id: "cost-method" });
+  fill(method, REPORT.shown.map((key) => [key, METHOD[key].title]));
+  const slider = make("input", { type: "range", id: "threshold", min: "0", max: "1", step: "0.01", value: "0.5", "aria-describedby": "threshold-note" });
+  const shown = make("output", { id: "threshold-value", for: "threshold" });
+  const best = make("button", { type: "button", id: "to-best" }, "Go to the cheapest threshold");
+  panel.append(
+    make("p", { class: "lead" }, `Act on “${short(name, 40)}” from which probability on? Type what each outcome costs (gains are negative) and move the threshold. `
+      + "Every row was judged by a model that has not seen it."),
+    make("div", { class: "cost-grid" },
+      make("div", {},
+        make("div", { class: "controls" }, make("label", { for: "cost-method" }, "Method"), method),
+        costFields(() => { draw(); }),
+        make("div", { class: "slider" }, make("label", { for: "threshold" }, `Predict “${short(name, 30)}” from probability `, shown), slider),
+        best, make("p", { class: "note", id: "threshold-note" })),
+      make("div", {}, make("ul", { class: "legend", id: "cost-legend", "aria-label": "Colours of the methods" }), make("div", { class: "chart", id: "chart-cost", role: "img", "aria-label": "Cost per row against the threshold" }),
+        figures([["cost per row", "f-cost"], ["rows acted on", "f-acted"], ["found of the class", "f-recall"], ["right among those acted on", "f-precision"],
+          ["false alarms", "f-false"], ["missed", "f-missed"]]))));
+  const grid = Array.from({ length: 101 }, (_, i) => i * 10);
+  function cheapest(tally) {
+    return grid.reduce((least, step) => (costAt(tally, step) < costAt(tally, least) - 1e-12 ? step : least), 0);
+  }
+  function draw() {
+    const tally = tallies[method.value], step = Math.round(slider.valueAsNumber * STEPS);
+    const acted = tally[0][step] + tally[1][step];
+    const set = (id, words) => { document.getElementById(id).textContent = words; };
+    set("f-cost", figure(costAt(tally, step)));
+    set("f-acted", `${figure(acted)} (${(100 * acted / rows).toFixed(1)}%)`);
+    set("f-recall", `${figure(tally[1][step])} of ${figure(totals[1])} (${(100 * tally[1][step] / totals[1]).toFixed(1)}%)`);
+    set("f-precision", acted > 0 ? (100 * tally[1][step] / acted).toFixed(1) + "%" : "–");
+    set("f-false", figure(tally[0][step]));
+    set("f-missed", figure(totals[1] - tally[1][step]));
+    drawMethodLegend("cost-legend");
+    shown.textContent = slider.valueAsNumber.toFixed(2);
+    slider.setAttribute("aria-valuetext", `${slider.value}, cost per row ${figure(costAt(tally, step))}`);
+    // Elkan's threshold: where acting and not acting cost the same in expectation
+    const extra = cost[positive][negative] - cost[negative][negative], saved = cost[negative][positive] - cost[positive][positive];
+    const theory = extra + saved > 0 ? Math.min(Math.max(extra / (extra + saved), 0), 1) : NaN;
+    const least = cheapest(tally);
+    const never = (totals[1] * cost[negative][positive] + totals[0] * cost[negative][negative]) / rows;
+    const always = (totals[1] * cost[positive][positive] + totals[0] * cost[positive][negative]) / rows;
+    set("threshold-note", (Number.isFinite(theory) ? `By these costs true probabilities call for ${theory.toFixed(3)}. ` : "By these costs no threshold is best: acting does not pay more for probable rows. ")
+      + `Cheapest on these rows: ${(least / STEPS).toFixed(2)}, at ${figure(costAt(tally, least))} per row; never acting costs ${figure(never)}, always ${figure(always)}.`);
+    const traces = REPORT.shown.map((key) => ({
+      x: grid.map((at) => at / STEPS), y: grid.map((at) => costAt(tallies[key], at)), mode: "lines", name: plotText(METHOD[key].title),
+      line: { color: methodColor(key), width: key === method.value ? 3 : 1.3 }, hovertemplate: "from %{x:.2f}: %{y:.4g} per row<extra>" + plotText(METHOD[key].title) + "</extra>",
+    }));
+    traces.push({ x: [step / STEPS], y: [costAt(tally, step)], mode: "markers", marker: { size: 13, color: css("ink") }, showlegend: false, hoverinfo: "skip" });
+    plot("chart-cost", traces, {
+      xaxis: { title: { text: "threshold" }, range: [-0.01, 1.01] }, yaxis: { title: { text: "cost per row" } },
+      shapes: Number.isFinite(theory) ? [{ type: "line", x0: theory, x1: theory, y0: 0, y1: 1, yref: "paper", line: { dash: "dot", color: css("soft"), width: 1.5 } }] : [],
+      annotations: Number.isFinite(theory) ? [{ x: theory, y: 1, yref: "paper", yanchor: "top", xanchor: theory > 0.7 ? "right" : "left", text: "by theory", showarrow: false, font: { size: 11, color: css("soft") } }] : [],
+    });
+  }
+  slider.addEventListener("input", draw);
+  method.addEventListener("change", draw);
+  best.addEventListener("click", () => { slider.value = String(cheapest(tallies[method.value]) / STEPS); draw(); });
+  const extra = cost[positive][negative] - cost[negative][negative], saved = cost[negative][positive] - cost[positive][positive];
+  if (extra + saved > 0) slider.value = (extra / (extra + saved)).toFixed(2);
+  redraws.push(draw);
+  draw();
+}
+
+/* More classes: three rules side by side, worked out here where the reader may change the costs. */
+const RULES = [["cheapest", "class of least expected cost"], ["probable", "most probable class"]];
+
+function ruleCosts(method) {
+  const { truth, weight, proba } = DECISION.rows;
+  const sums = { cheapest: 0, probable: 0 };
+  let total = 0;
+  truth.forEach((k, row) => {
+    const p = proba[method][row];
+    const expected = cost.map((line) => line.reduce((sum, value, j) => sum + value * p[j], 0));
+    const cheap = expected.reduce((best, value, i) => (value < expected[best] - 1e-12 ? i : best), 0);
+    const probable = p.reduce((best, value, i) => (value > p[best] ? i : best), 0);
+    sums.cheapest += weight[row] * cost[cheap][k];
+    sums.probable += weight[row] * cost[probable][k];
+    total += weight[row];
+  });
+  return { cheapest: sums.cheapest / total, probable: sums.probable / total };
+}
+
+function constantRule() {
+  const { truth, weight } = DECISION.rows;
+  const mean = REPORT.classes.map((_, i) => truth.reduce((sum, k, row) => sum + weight[row] * cost[i][k], 0) / weight.reduce((a, b) => a + b, 0));
+  const best = mean.reduce((least, value, i) => (value < mean[least] ? i : least), 0);
+  return { class: best, cost: mean[best] };
+}
+
+function matrixPanel() {
+  const body = make("tbody", { id: "rule-rows" });
+  const words = make("p", { class: "note", id: "rule-note" });
+  const head = make("tr", {}, make("th", { scope: "col" }, "Method"), ...RULES.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
+  const staticTable = () => make("div", { class: "scroll", role: "region", "aria-label": "Costs", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...REPORT.classes.map((name) => make("th", { scope: "col", class: "number" }, "truly " + short(name, 18))))),
+    make("tbody", {}, ...REPORT.classes.map((name, i) => make("tr", {}, make("th", { scope: "row" }, "predicted " + short(name, 18)), ...cost[i].map((value) => make("td", { class: "number" }, figure(value))))))));
+  panel.append(
+    make("p", { class: "lead" }, DECISION.editable ? "Type what it costs to predict a class (row) when another is true (column). Mean cost per row of three rules:"
+      : "Mean cost per row under the costs of this study, by decision rule:"),
+    DECISION.editable ? costFields(() => draw()) : make("details", {}, make("summary", {}, "Cost matrix"), staticTable()),
+    make("div", { class: "scroll", role: "region", "aria-label": "Cost by decision rule", tabindex: "0" }, make("table", {}, make("thead", {}, head), body)),
+    make("div", { class: "chart", id: "chart-cost", role: "img", "aria-label": "Cost per row by method and rule" }), words);
+  function draw() {
+    const found = Object.fromEntries(REPORT.shown.map((key) => [key, DECISION.editable ? ruleCosts(key) : DECISION.rules[key]]));
+    const constant = DECISION.editable ? constantRule() : DECISION.constant;
+    body.replaceChildren(...REPORT.shown.map((key) => make("tr", {}, make("th", { scope: "row" }, METHOD[key].title), ...RULES.map(([rule]) => make("td", { class: "number" }, figure(found[key][rule]))))));
+    words.textContent = `Always to predict “${REPORT.classes[constant.class]}” would cost ${figure(constant.cost)} per row.`
+      + (DECISION.editable && DECISION.rows.of > DECISION.rows.truth.length ? ` Worked out on ${figure(DECISION.rows.truth.length)} rows drawn from ${figure(DECISION.rows.of)}.` : "");
+    plot("chart-cost", RULES.map(([rule, title], i) => ({
+      x: REPORT.shown.map((key) => plotText(short(METHOD[key].title, isNarrow() ? 14 : 34))), y: REPORT.shown.map((key) => found[key][rule]), type: "bar", name: title,
+      marker: { color: css(i ? "m1" : "m0") }, hovertemplate: "%{y:.4g} per row<extra>" + title + "</extra>",
+    })), { showlegend: true, yaxis: { title: { text: "cost per row" } }, bargap: 0.35 });
+  }
+  redraws.push(draw);
+  draw();
+}
+
+if (DECISION.kind === "threshold") thresholdPanel();
+else matrixPanel();

@@ -1,0 +1,69 @@
+"""What the page needs to work out costs for thresholds and cost matrices that its reader types in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from petiole.columns import Floats
+from petiole.decisions.choice import cheapest
+from petiole.report.curves import judged_of, rarest_class, rounded, shown_methods
+from petiole.study import Study
+
+N_STEPS = 1000  # thresholds are multiples of 1 / N_STEPS, for which the counts are exact
+MOST_ROWS = 2000  # of which the page has all probabilities
+MOST_EDITABLE = 8  # classes up to which the cost matrix has fields
+
+
+def decision_data(study: Study) -> dict[str, Any]:
+    """For two classes the counts above every threshold; for more the probabilities themselves."""
+    cost = default_cost(study)
+    if len(study.classes) == 2:
+        return {"kind": "threshold", "positive": rarest_class(study), "cost": cost.tolist()} | _counts(study)
+    found: dict[str, Any] = {"kind": "matrix", "cost": cost.tolist(), "editable": len(study.classes) <= MOST_EDITABLE}
+    return found | _rules(study, cost) | (_probabilities(study) if found["editable"] else {})
+
+
+def default_cost(study: Study) -> Floats:
+    """The user's costs, or 1 for every mistake."""
+    return 1.0 - np.eye(len(study.classes)) if study.cost is None else study.cost
+
+
+def _counts(study: Study) -> dict[str, Any]:
+    """Per method: the weights of both classes by the thousandth that a row's score has reached."""
+    positive = rarest_class(study)
+    steps = {}
+    for method in shown_methods(study):
+        judged = judged_of(study, method)
+        # The nudge is for scores such as 0.29, whose thousandfold is just below 290.
+        step = np.floor(judged.proba[:, positive] * N_STEPS + 1e-6).astype(np.int64)
+        is_positive = judged.codes == positive
+        found = [np.bincount(step[rows], judged.weights[rows], N_STEPS + 1) for rows in (~is_positive, is_positive)]
+        used = np.flatnonzero(found[0] + found[1])
+        steps[method] = [used.tolist(), rounded(found[0][used], 3), rounded(found[1][used], 3)]
+    return {"steps": steps}
+
+
+def _rules(study: Study, cost: Floats) -> dict[str, Any]:
+    """Mean cost of three rules under the given costs, for every method shown."""
+    rows = {}
+    for method in shown_methods(study):
+        judged = judged_of(study, method)
+        decided = {"cheapest": cheapest(judged.proba, cost), "probable": judged.proba.argmax(axis=1)}
+        rows[method] = {rule: judged.mean(cost[taken, judged.codes]) for rule, taken in decided.items()}
+    weights = np.bincount(study.judged.codes, study.judged.weights_or_ones(), minlength=len(study.classes))
+    constant = cost @ weights / weights.sum()
+    return {"rules": rows, "constant": {"class": int(constant.argmin()), "cost": float(constant.min())}}
+
+
+def _probabilities(study: Study) -> dict[str, Any]:
+    n, names = study.judged.n, shown_methods(study)
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
+    rows = {
+        "truth": study.judged.codes[chosen].tolist(),
+        "weight": rounded(study.judged.weights_or_ones()[chosen], 3),
+        "proba": {method: [rounded(row) for row in study.probabilities[method][chosen]] for method in names},
+        "of": n,
+    }
+    return {"rows": rows}

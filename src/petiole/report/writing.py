@@ -1,0 +1,156 @@
+"""Put the page together and write it in one go: a reader never meets half a file."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import string
+import tempfile
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from petiole.report import sections
+from petiole.report.curves import curve_data, shown_classes, shown_methods
+from petiole.report.decisions import decision_data
+from petiole.report.markup import Markup, json_for_script, text
+from petiole.report.tree_data import tree_data
+from petiole.study import Study
+from petiole.study.importance import Importance, permutation_importance
+from petiole.study.results import SCORE_TITLES
+from petiole.study.scoring import GREATER_IS_BETTER
+
+SCRIPTS = ("theme.js", "charts.js", "costs.js", "tree.js")
+MOST_ATTRIBUTES = 20  # in the chart of importance
+PACKAGES = ("petiole", "numpy", "scikit-learn", "plotly")
+
+
+def write_report(study: Study, path: Any, *, title: str | None = None, command: str | None = None) -> Path:
+    """Write a study as one HTML file that needs nothing else: no network, no other file.
+
+    It has the answer in one sentence, the table of methods, reliability diagrams, lift and gains, costs with fields for
+    the reader's own, the attributes that matter, an explorer of the single tree, the most uncertain rows, a summary of
+    the data with warnings, and what is needed to repeat it. The charts' library makes it about 5 MB.
+
+    Parameters
+    ----------
+    study : Study
+        From :func:`petiole.study.compare_methods`.
+    path : str or path
+        Where to write; an earlier file is replaced once the new one is complete.
+    title : str, default=None
+        By default the name of the data.
+    command : str, default=None
+        What was typed to get the report, shown at the end; by default the call in Python.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from petiole.report import write_report
+    >>> from petiole.study import compare_methods
+    >>> X, y = load_iris(return_X_y=True)
+    >>> study = compare_methods(X, y, methods=["pet", "naive-bayes"], folds=3, repeats=1, name="iris")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> page = write_report(study, Path(folder.name) / "iris.html")
+    >>> page.name, study.verdict in page.read_text(encoding="utf-8")
+    ('iris.html', True)
+    >>> folder.cleanup()
+    """
+    if not isinstance(study, Study):
+        raise TypeError(f"study={study!r}: must be a Study, as petiole.study.compare_methods returns it")
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"path={str(path)!r}: is a folder; name a file in it, such as report.html")
+    _write_atomically(target, render(study, title, command))
+    return target
+
+
+def render(study: Study, title: str | None, command: str | None) -> str:
+    """The page as text."""
+    important = permutation_importance(study, study.petiole_winner or study.winner)
+    asset = resources.files("petiole.report").joinpath("assets")
+    page = string.Template(asset.joinpath("page.html").read_text(encoding="utf-8"))
+    heading = title or (f"{study.name}" if study.name else "Class probabilities")
+    best = study.result(study.petiole_winner or study.winner).title
+    parts: dict[str, Any] = {
+        "title": heading,
+        "style": Markup(asset.joinpath("style.css").read_text(encoding="utf-8")),
+        "verdict": study.verdict,
+        "cards": sections.key_numbers(study),
+        "warnings": sections.warnings_box(study),
+        "methods": sections.methods_table(study),
+        "methods_note": sections.methods_note(study),
+        "best": best,
+        "uncertain": sections.uncertain_rows(study, [found.name for found in important]),
+        "classes": sections.classes_table(study),
+        "columns": sections.columns_table(study),
+        "how": sections.how_made(study, command, _versions(), _now()),
+        "data": json_for_script(_page_data(study, important)),
+        "plotly": Markup(_plotly()),
+        "scripts": Markup("\n".join(asset.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)),
+    }
+    return page.substitute({name: text(part) for name, part in parts.items()})
+
+
+def _page_data(study: Study, important: list[Importance]) -> dict[str, Any]:
+    """What the scripts draw."""
+    return {
+        "classes": [str(label) for label in study.classes],
+        "shownClasses": shown_classes(study),
+        "decides": study.design.decides,
+        "scores": {name: title for name, title in SCORE_TITLES.items() if name in study.table[0].scores},
+        "greaterIsBetter": [name for name, greater in GREATER_IS_BETTER.items() if greater],
+        "methods": [
+            {
+                "name": result.name,
+                "title": result.title,
+                "peer": result.is_peer,
+                "scores": {name: list(interval) for name, interval in result.scores.items()},
+            }
+            for result in study.table
+        ],
+        "shown": shown_methods(study),
+        "curves": curve_data(study),
+        "decision": decision_data(study),
+        "importance": [list(found) for found in important[:MOST_ATTRIBUTES]],
+        "nAttributes": len(important),
+        "tree": tree_data(study),
+    }
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return get_plotlyjs()
+
+
+def _versions() -> dict[str, str]:
+    found = {"Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # run from its sources
+            found[name] = "unknown"
+    return found
+
+
+def _now() -> str:
+    return datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+
+
+def _write_atomically(target: Path, page: str) -> None:
+    """Write beside the target and rename, so that a crash or a full disk leaves an earlier file alone."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+        os.chmod(name, 0o644)  # mkstemp's files are for their owner alone
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
