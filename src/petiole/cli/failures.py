@@ -36,7 +36,7 @@ def told_in_one_line(function: Function) -> Function:
     def command(*arguments: Any, **options: Any) -> Any:
         try:
             return function(*arguments, **options)
-        except typer.Exit:
+        except (typer.Exit, SystemExit):
             raise
         except BaseException as error:
             if os.environ.get(TRACEBACK_VARIABLE):
