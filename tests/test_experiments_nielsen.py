@@ -15,7 +15,6 @@ from sklearn.datasets import make_classification
 
 import naive_experiments
 import naive_metrics
-import petiole.__main__
 from petiole import BaggedPETClassifier, MOBESPClassifier
 from petiole.experiments import Cell, Database, Outcome, nielsen_2004, nielsen_2004_page, read_results
 from petiole.experiments import command as reproduce_command
@@ -294,7 +293,7 @@ def test_a_part_that_makes_no_page_is_computed_all_the_same(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["nielsen-2003"], "invalid choice: 'nielsen-2003'"),
+        (["nielsen-2003"], "paper='nielsen-2003': is not known; did you mean 'nielsen-2004'?"),
         (["nielsen-2004", "--datasets", "irises"], "data_sets='irises': must be among audiology"),
         (["nielsen-2004", "--trials", "0"], "trials=0: must be a whole number at least 1"),
         (["nielsen-2004", "--jobs", "-1"], "jobs=-1: must be a whole number at least 0"),
@@ -304,17 +303,11 @@ def test_a_part_that_makes_no_page_is_computed_all_the_same(tmp_path, capsys):
 )
 def test_wrong_options_are_told(options, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as error:
-        reproduce_command.main(options)
-    assert error.value.code == 2
+    assert reproduce_command.main(options) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_module_runs_reproduce_and_refuses_others(capsys):
-    assert petiole.__main__.main(["bake"]) == 2
-    assert "unknown command 'bake'" in capsys.readouterr().err
-    done = subprocess.run(
-        [sys.executable, "-m", "petiole", "reproduce", "--help"], capture_output=True, text=True, check=True
-    )
-    assert "nielsen-2004" in done.stdout
+def test_the_module_runs_reproduce():
+    command = [sys.executable, "-m", "petiole", "reproduce", "--help"]
+    assert "nielsen-2004" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -26,6 +26,7 @@ LAYERS = [
     {"experiments"},
     {"study"},
     {"report"},
+    {"cli"},
     {"__main__"},
 ]
 

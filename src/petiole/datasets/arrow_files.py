@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.datasets.cells import NumericBuilder, Place
+from petiole.datasets.cells import NumericBuilder, Place, check_skipped
 from petiole.datasets.columns import Numeric, Values, from_names
 from petiole.tables import NOMINAL_DTYPES
 
@@ -26,12 +26,14 @@ def arrow_format(data: bytes) -> str | None:
     return next((name for magic, name in MAGIC.items() if data.startswith(magic)), None)
 
 
-def read_arrow(data: bytes, file: str, kinds: Mapping[str, str]) -> dict[str, Values]:
+def read_arrow(data: bytes, file: str, kinds: Mapping[str, str], skipped: Collection[str] = ()) -> dict[str, Values]:
     """Read Parquet or Feather: numbers are numeric; strings, truth values and dictionaries are nominal."""
     frame = nw.from_native(_open(data, file), eager_only=True)
     if not len(frame) or not frame.columns:
         raise ValueError(f"{file}: the table has {len(frame)} rows and {len(frame.columns)} columns: it is empty")
-    return {name: _read_column(frame[name], kinds.get(name), Place(file, column=name)) for name in frame.columns}
+    check_skipped(skipped, frame.columns, file)
+    names = [name for name in frame.columns if name not in skipped]
+    return {name: _read_column(frame[name], kinds.get(name), Place(file, column=name)) for name in names}
 
 
 def _open(data: bytes, file: str) -> Any:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from petiole.datasets.columns import Numeric
-from petiole.datasets.description import Description, Loaded
-from petiole.datasets.frames import make_frame
+from petiole.datasets.columns import Numeric, Values
+from petiole.datasets.description import Description, LoadedColumns
 
 NOTES = {
     "breast-cancer": "Breast Cancer Wisconsin (Diagnostic), the rows of wdbc. Not the Ljubljana breast cancer set, "
@@ -38,12 +37,14 @@ def bundled_name(name: str) -> str | None:
     return plain if plain in LOADERS else None
 
 
-def load_bundled(name: str) -> Loaded:
+def load_bundled(name: str) -> LoadedColumns:
     """Load a set of scikit-learn; the labels are the names of the classes."""
     plain = bundled_name(name)
     assert plain is not None
     bunch = LOADERS[plain]()
-    columns = {str(key): Numeric(bunch.data[:, index]) for index, key in enumerate(bunch.feature_names)}
+    columns: dict[str, Values] = {
+        str(key): Numeric(bunch.data[:, index]) for index, key in enumerate(bunch.feature_names)
+    }
     labels = np.asarray(bunch.target_names).astype(str)[bunch.target]
     classes, counts = np.unique(labels, return_counts=True)
     description = Description(
@@ -56,4 +57,4 @@ def load_bundled(name: str) -> Loaded:
         notes=NOTES[plain],
         license="BSD-3-Clause (scikit-learn), data of the UCI ML repository",
     )
-    return Loaded(make_frame(columns), labels, description)
+    return LoadedColumns(columns, labels, description)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,21 @@ class Place:
     def __str__(self) -> str:
         line = "" if self.line is None else f", line {self.line}"
         return f"{self.file}{line}" + ("" if self.column is None else f", column {self.column!r}")
+
+
+class UnknownColumn(ValueError):
+    """A file has no column of this name; ``columns`` are those it has."""
+
+    def __init__(self, name: str, columns: Collection[str], file: str) -> None:
+        self.name, self.columns, self.file = name, list(columns), file
+        super().__init__(f"{name!r}: {file} has no such column; its columns are {', '.join(map(repr, self.columns))}")
+
+
+def check_skipped(skipped: Collection[str], columns: Collection[str], file: str) -> None:
+    """Columns to be left out must be there."""
+    for name in skipped:
+        if name not in columns:
+            raise UnknownColumn(name, columns, file)
 
 
 @dataclass

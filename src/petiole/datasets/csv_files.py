@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from petiole.datasets.assembling import Assembler, Row
@@ -24,17 +24,13 @@ def read_csv(
     (array([1.5, nan]), ('blue', 'red'))
     """
     delimiter = guess_delimiter(text)
-    records = _records(text, file, delimiter)
-    line, header = next(records, (1, []))
-    if not header:
-        raise ValueError(f"{file} is empty: the first line must name the columns")
-    names = _check_header([name.strip() for name in header], Place(file, line))
+    names = read_header(read_records(io.StringIO(text, newline=""), file, delimiter), file)
     plans = [ColumnPlan(name, kinds.get(name)) for name in names]
 
     def rows() -> Iterator[Row]:
-        records = _records(text, file, delimiter)
+        records = read_records(io.StringIO(text, newline=""), file, delimiter)
         next(records)
-        return _check_lengths(records, names, file)
+        return check_lengths(records, names, file)
 
     columns = Assembler(file, plans, missing, strip).assemble(rows)
     if not len(next(iter(columns.values()))):
@@ -57,9 +53,12 @@ def guess_delimiter(text: str) -> str:
     return max(DELIMITERS, key=cells)
 
 
-def _records(text: str, file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield records with the number of the line they begin on; blank lines are left out."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
+def read_records(lines: Iterable[str], file: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield records with the number of the line they begin on; blank lines are left out.
+
+    ``lines`` keep their ends, as those of a file that was opened with ``newline=""``.
+    """
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -75,7 +74,16 @@ def _records(text: str, file: str, delimiter: str) -> Iterator[tuple[int, list[s
             yield line, cells
 
 
-def _check_lengths(records: Iterator[tuple[int, list[str]]], names: list[str], file: str) -> Iterator[Row]:
+def read_header(records: Iterator[tuple[int, list[str]]], file: str) -> list[str]:
+    """Take the first record, which names the columns."""
+    line, header = next(records, (1, []))
+    if not header:
+        raise ValueError(f"{file} is empty: the first line must name the columns")
+    return _check_header([name.strip() for name in header], Place(file, line))
+
+
+def check_lengths(records: Iterator[tuple[int, list[str]]], names: list[str], file: str) -> Iterator[Row]:
+    """Pass records on that have a cell for every column."""
     expected = len(names)
     for line, cells in records:
         if len(cells) != expected:

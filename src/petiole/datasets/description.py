@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole.datasets.columns import Values
+
 Floats = NDArray[np.float64]
 
 
@@ -67,6 +69,14 @@ class Description:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.summary}"
+
+
+class LoadedColumns(NamedTuple):
+    """A data set before its attributes are put into a frame, which needs a library for frames."""
+
+    columns: dict[str, Values]
+    y: NDArray[Any]
+    description: Description
 
 
 class Loaded(NamedTuple):

@@ -17,8 +17,7 @@ import numpy as np
 from petiole.datasets.cells import Cell
 from petiole.datasets.columns import Nominal, Numeric, Values
 from petiole.datasets.csv_files import read_csv
-from petiole.datasets.description import Description, Loaded
-from petiole.datasets.frames import make_frame
+from petiole.datasets.description import Description, LoadedColumns
 from petiole.datasets.text import decode, read_bytes
 
 DATA_VARIABLE = "PETIOLE_DATA"
@@ -47,7 +46,7 @@ class Folder:
         """Return what the manifest says."""
         return describe_entry(self.entries[name])
 
-    def load(self, name: str) -> Loaded:
+    def load(self, name: str) -> LoadedColumns:
         """Read a set and hold it against the manifest."""
         entry = self.entries[name]
         path = self.path / entry["file"]
@@ -137,7 +136,7 @@ def outcome_names(entry: Entry) -> list[str]:
     return [column["name"] for column in entry.get("columns", ()) if "outcome" in column.get("role", "")]
 
 
-def assemble(expected: Description, columns: dict[str, Values], outcomes: list[str], where: str) -> Loaded:
+def assemble(expected: Description, columns: dict[str, Values], outcomes: list[str], where: str) -> LoadedColumns:
     """Part the columns into attributes, labels and outcomes, after checking them against what is expected."""
     named = {*expected.kinds, *outcomes, "class"}
     if set(columns) != named:
@@ -154,7 +153,7 @@ def assemble(expected: Description, columns: dict[str, Values], outcomes: list[s
     description = replace(
         expected, n_missing=n_missing, weights=_weights(expected.name, labels, class_counts), outcomes=known_outcomes
     )
-    return Loaded(make_frame(attributes), labels, description)
+    return LoadedColumns(attributes, labels, description)
 
 
 def check_sha256(data: bytes, expected: str | None, where: str) -> None:

@@ -6,8 +6,9 @@ import difflib
 import warnings
 
 from petiole.datasets.bundled import LOADERS, PREFIX, bundled_name, load_bundled
-from petiole.datasets.description import Description, Loaded
+from petiole.datasets.description import Description, Loaded, LoadedColumns
 from petiole.datasets.folder import DATA_VARIABLE, Folder, open_cache, open_data_folder
+from petiole.datasets.frames import make_frame
 from petiole.datasets.openml import fetch_into, is_pinned
 
 
@@ -41,6 +42,12 @@ def load(name: str) -> Loaded:
     >>> print(description)
     sklearn-iris: 150 rows, 4 attributes (numeric), 3 classes
     """
+    found = load_columns(name)
+    return Loaded(make_frame(found.columns), found.y, found.description)
+
+
+def load_columns(name: str) -> LoadedColumns:
+    """Load a data set as columns, which needs no library for frames."""
     _check_name(name)
     folder, cache = open_data_folder(), open_cache()
     for place in (folder, cache):
@@ -111,7 +118,7 @@ def _warn_of_namesake(name: str) -> None:
         warnings.warn(
             "'breast-cancer' is scikit-learn's Wisconsin set here; in the data folder the name means the Ljubljana "
             "set. Write 'sklearn-breast-cancer' to have this one everywhere",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from petiole.datasets.arff_files import looks_like_arff, read_arff
 from petiole.datasets.arrow_files import arrow_format, read_arrow
-from petiole.datasets.cells import KINDS
+from petiole.datasets.cells import KINDS, check_skipped
 from petiole.datasets.columns import Values
 from petiole.datasets.csv_files import read_csv
 from petiole.datasets.frames import make_frame
@@ -89,11 +89,10 @@ def read(
     array(['ball', 'doll'], dtype='<U4')
     """
     data, file = read_bytes(path_or_file)
-    kinds = check_kinds(kinds)
-    columns = _read_columns(data, file, kinds, missing)
-    for name in kinds:
+    columns = parse_columns(data, file, check_kinds(kinds), missing)
+    for name in kinds or ():
         if name not in columns:
-            raise ValueError(f"kinds names {name!r}, but {file} has no such column; {_nearest(name, columns)}")
+            raise ValueError(f"kinds names {name!r}, but {file} has no such column; {nearest(name, columns)}")
     if target is None:
         return make_frame(columns)
     labels = _take_target(columns, target, file)
@@ -112,23 +111,29 @@ def check_kinds(kinds: Any) -> dict[str, str]:
     return dict(kinds)
 
 
-def _read_columns(data: bytes, file: str, kinds: dict[str, str], missing: Collection[str]) -> dict[str, Values]:
+def parse_columns(
+    data: bytes, file: str, kinds: Mapping[str, str], missing: Collection[str], skipped: Collection[str] = ()
+) -> dict[str, Values]:
+    """Read the content of a file, unpacked; the columns named in ``skipped`` are left out, whatever is in them."""
     if isinstance(missing, str):
         raise TypeError(f"missing={missing!r}: must be a collection of strings: for one, write [{missing!r}]")
     if arrow_format(data):
-        return read_arrow(data, file, kinds)
+        return read_arrow(data, file, kinds, skipped)
     for magic, what in FOREIGN.items():
         if data.startswith(magic):
             raise ValueError(f"{file} is {what}, which is not read: save it as CSV (plain or gzip), Parquet or ARFF")
     text = decode(data, file)
     if file.lower().endswith((".arff", ".arff.gz")) or looks_like_arff(text):
-        return read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, kinds)
-    return read_csv(text, file, kinds, frozenset(missing))
+        columns = read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, kinds)
+    else:
+        columns = read_csv(text, file, kinds, frozenset(missing))
+    check_skipped(skipped, columns, file)
+    return {name: column for name, column in columns.items() if name not in skipped}
 
 
 def _take_target(columns: dict[str, Values], target: str, file: str) -> NDArray[Any]:
     if target not in columns:
-        raise ValueError(f"target={target!r}: {file} has no such column; {_nearest(target, columns)}")
+        raise ValueError(f"target={target!r}: {file} has no such column; {nearest(target, columns)}")
     column = columns.pop(target)
     if not columns:
         raise ValueError(f"target={target!r}: {file} has no other column: there is nothing to predict it from")
@@ -142,7 +147,12 @@ def _take_target(columns: dict[str, Values], target: str, file: str) -> NDArray[
     return column.labels()
 
 
-def _nearest(name: str, columns: Mapping[str, Values]) -> str:
+def nearest(name: str, columns: Collection[str]) -> str:
+    """What to say of a name that is none of the columns: the nearest one, or what there is.
+
+    >>> nearest("colour", ["size", "color"])
+    "did you mean 'color'?"
+    """
     close = difflib.get_close_matches(name, columns, n=1)
     if close:
         return f"did you mean {close[0]!r}?"

@@ -12,6 +12,17 @@ PathOrFile = str | os.PathLike[str] | IO[Any]
 GZIP_MAGIC = b"\x1f\x8b"
 
 
+class NotUTF8(ValueError):
+    """A file is in another encoding; ``where`` says which byte tells, and ``guess`` which encoding it may be."""
+
+    def __init__(self, where: str, guess: str) -> None:
+        self.where, self.guess = where, guess
+        super().__init__(
+            f"{where}; if the file is in another encoding, open it yourself and pass the file: "
+            f"read(open(path, encoding={guess!r}))"
+        )
+
+
 def read_bytes(path_or_file: PathOrFile) -> tuple[bytes, str]:
     """Return what is in the file, unpacked if it is gzipped, and its name for error messages."""
     if isinstance(path_or_file, (str, os.PathLike)):
@@ -52,8 +63,5 @@ def decode(data: bytes, name: str) -> str:
     raise _not_utf8(name, data.count(b"\n", 0, offset) + 1, data[offset], offset, "latin-1")
 
 
-def _not_utf8(name: str, line: int, byte: int, offset: int, guess: str) -> ValueError:
-    return ValueError(
-        f"{name}, line {line}: byte 0x{byte:02x} at offset {offset} is not UTF-8; if the file is in another encoding, "
-        f"open it yourself and pass the file: read(open(path, encoding={guess!r}))"
-    )
+def _not_utf8(name: str, line: int, byte: int, offset: int, guess: str) -> NotUTF8:
+    return NotUTF8(f"{name}, line {line}: byte 0x{byte:02x} at offset {offset} is not UTF-8", guess)

@@ -1,0 +1,70 @@
+"""The ``petiole`` command. Nothing heavy is imported before a command runs, so that help comes at once."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from petiole.cli import data_sets
+from petiole.cli.compare import compare
+from petiole.cli.evaluate import evaluate
+from petiole.cli.explain import explain
+from petiole.cli.export import export
+from petiole.cli.failures import explain_failure
+from petiole.cli.fit import fit
+from petiole.cli.info import info
+from petiole.cli.predict import predict
+from petiole.cli.reproduce import reproduce
+
+TERMINATED = 143  # what shells report after SIGTERM
+
+app = typer.Typer(
+    name="petiole",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    help="Class probabilities people can act on, from decision trees and their ensembles.",
+    epilog="A first look: petiole compare iris",
+)
+for command in (compare, fit, predict, evaluate, explain, info, export, reproduce):
+    app.command(rich_help_panel="Commands")(command)
+app.add_typer(data_sets.app, name="datasets", rich_help_panel="Commands")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from petiole import __version__
+
+        typer.echo(f"petiole {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Class probabilities people can act on, from decision trees and their ensembles."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is 0, 1 after a failure, 2 for wrong input, 130 after Ctrl-C."""
+    if arguments is None:
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="petiole")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except (KeyboardInterrupt, OSError) as error:
+        return explain_failure(error)
+    return 0
+
+
+def _terminate(*_: Any) -> None:
+    """End as after an error, so that half-written files are taken away."""
+    sys.exit(TERMINATED)

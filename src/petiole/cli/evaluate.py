@@ -1,0 +1,195 @@
+"""``petiole evaluate``: how good a model's probabilities are on labelled rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from petiole.cli import options
+from petiole.cli.failures import WrongInput, told_in_one_line
+from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
+
+if TYPE_CHECKING:
+    from petiole.judged import Judged
+
+TITLES = {
+    "log_loss": "log-loss (bits)",
+    "brier": "Brier score",
+    "ece": "calibration error",
+    "aulc": "area under lift",
+    "accuracy": "accuracy",
+    "cost": "cost per row",
+}
+
+
+@told_in_one_line
+def evaluate(
+    model: options.Model,
+    data: options.Data,
+    target: options.Target = None,
+    costs: options.Costs = None,
+    draws: Annotated[
+        int, typer.Option("--draws", metavar="N", min=40, help="Bootstrap draws of the rows, for the intervals.")
+    ] = 1000,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the scores to CSV, Parquet or JSON.", show_default=False
+        ),
+    ] = None,
+    weight: options.Weight = None,
+    drop: options.Drop = None,
+    ids: options.Ids = None,
+    missing: options.Missing = DEFAULT_MISSING,
+    encoding: options.Encoding = None,
+    jobs: options.Jobs = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    json: options.AsJson = False,
+) -> None:
+    """Score a model on labelled rows that it has not seen, with 95% bootstrap intervals."""
+    from petiole.cli.cost_tables import read_costs
+    from petiole.cli.labelled import make_roles
+    from petiole.cli.methods import load_model
+    from petiole.cli.sinks import open_sink
+
+    with warnings_as_notes(quiet):
+        fitted = load_model(model, jobs)
+        table = read_costs(costs, fitted.classes_.tolist())
+        roles = make_roles(target, weight, ids, (), (), drop, missing, encoding)
+        judged = _judge(fitted, data, roles, quiet)
+        found = _intervals(judged, None if table is None else table.cost, draws, seed, quiet)
+        rows = [[name, TITLES[name], *interval] for name, interval in found.items()]
+        if output is not None:
+            header = ["score", "title", "mean", "low", "high"]
+            with open_sink(output, None, header) as sink:
+                sink.write(dict(zip(header, map(list, zip(*rows, strict=True)), strict=True)))
+        show(_told(judged, rows, draws, model, data), json)
+
+
+def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
+    """The model's answers beside the truth."""
+    import numpy as np
+
+    from petiole.cli.model_columns import Column
+    from petiole.cli.scoring import Scorer
+    from petiole.cli.sources import find_source
+    from petiole.judged import check_judged
+
+    source = find_source(data)
+    roles = _with_target(roles, source)
+    scorer = Scorer(model, source, roles, [name for name in (roles.target, roles.weight) if name])
+    reader = _Labels(model.classes_, roles, source.label)
+    proba, weights = [], []
+    for scored in scorer(quiet):
+        reader.add(scored.batch.texts(roles.target))
+        proba.append(scored.proba)
+        if roles.weight:
+            weights.append(scored.batch.values(roles.weight, Column(None), scorer.columns).values)  # type: ignore[union-attr]
+    for line in scorer.columns.notes():
+        note(line, quiet)
+    sample_weight = np.concatenate(weights) if weights else _weights_of_name(source)
+    return check_judged(reader.labels, np.concatenate(proba), labels=model.classes_, sample_weight=sample_weight)
+
+
+def _with_target(roles: Any, source: Any) -> Any:
+    import dataclasses
+
+    from petiole.cli.labelled import NAMED_TARGET
+
+    if roles.target is None and source.is_name:
+        return dataclasses.replace(roles, target=NAMED_TARGET)
+    if roles.target is None:
+        raise WrongInput(f"--target is needed: say which column of {source.label} holds the class")
+    return roles
+
+
+def _weights_of_name(source: Any) -> Any:
+    from petiole.datasets.loading import load_columns
+
+    return load_columns(source.text).description.weights if source.is_name else None
+
+
+class _Labels:
+    """Collects the labels of batches; one that the model does not know is an error that names the row."""
+
+    def __init__(self, classes: Any, roles: Any, label: str) -> None:
+        from petiole.cli.model_columns import Names
+
+        self._classes, self._target, self._label = classes, roles.target, label
+        self._names = Names(classes.tolist(), sorted(roles.missing))
+        self._codes: list[Any] = []
+
+    def add(self, texts: list[str | None]) -> None:
+        codes = self._names.codes(texts)
+        if (codes < 0).any():
+            position = int((codes < 0).argmax())
+            row = sum(map(len, self._codes)) + position + 1
+            raise _strange_label(texts[position], row, self._classes.tolist(), self._target, self._label)
+        self._codes.append(codes)
+
+    @property
+    def labels(self) -> Any:
+        import numpy as np
+
+        return self._classes[np.concatenate(self._codes)]
+
+
+def _strange_label(text: str | None, row: int, classes: list[Any], target: str, label: str) -> WrongInput:
+    known = ", ".join(map(str, classes[:8])) + (", ..." if len(classes) > 8 else "")
+    if text is None or not text.strip():
+        return WrongInput(f"--target {target}: row {row} of {label} has no class: remove it")
+    return WrongInput(f"--target {target}: row {row} of {label} has {text!r}, but the model's classes are {known}")
+
+
+def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) -> dict[str, tuple[float, float, float]]:
+    """Each score with the ends of its interval."""
+    import numpy as np
+
+    from petiole.cli.waiting import waiting
+    from petiole.comparison import bootstrap_interval
+    from petiole.metrics import area_under_lift_curve, expected_calibration_error
+    from petiole.study.scoring import row_losses
+
+    def mean_of(losses: Any) -> Any:
+        return lambda y, proba, sample_weight: float(np.average(losses, weights=sample_weight))
+
+    metrics = {name: mean_of(losses) for name, losses in row_losses(judged, cost).items()}
+    metrics |= {"ece": expected_calibration_error, "aulc": area_under_lift_curve}
+    # numbers instead of labels: the rows are drawn a thousand times, and strings would be sorted in each draw
+    codes, numbers = judged.codes, np.arange(judged.n_classes)
+    found = {}
+    with waiting("drawing rows", len(metrics), quiet) as bar:
+        for name in (name for name in TITLES if name in metrics):
+            drawn = bootstrap_interval(
+                metrics[name],
+                codes,
+                judged.proba,
+                labels=numbers,
+                sample_weight=judged.weights,
+                n_draws=draws,
+                random_state=seed,
+            )
+            found[name] = (drawn.estimate, *drawn.interval)
+            bar.advance()
+    return found
+
+
+def _told(judged: Judged, rows: list[list[Any]], draws: int, model: str, data: str) -> Answer:
+    section = Section(
+        f"{model} on {data}: {len(judged.codes):,} rows",
+        ["score", "value", "95% interval"],
+        [[title, f"{mean:.4f}", f"{low:.4f} to {high:.4f}"] for _, title, mean, low, high in rows],
+        note=f"Intervals: {draws:,} bootstrap draws of the rows. In log-loss, probabilities below {_floor(judged):g} "
+        "count as that.",
+    )
+    scores = {name: {"value": mean, "low": low, "high": high} for name, _, mean, low, high in rows}
+    return Answer([section], data={"model": model, "data": data, "rows": len(judged.codes), "scores": scores})
+
+
+def _floor(judged: Judged) -> float:
+    from petiole.study.scoring import log_loss_floor
+
+    return log_loss_floor(judged.n_classes)

@@ -1,0 +1,128 @@
+"""``petiole explain``: why a row gets its probability."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from petiole.cli import options
+from petiole.cli.failures import WrongInput, told_in_one_line
+from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.screen import Answer, Section, show, warnings_as_notes
+
+if TYPE_CHECKING:
+    from petiole.cli.scoring import Scored
+
+
+@told_in_one_line
+def explain(
+    model: options.Model,
+    data: options.Data,
+    row: Annotated[
+        int | None,
+        typer.Option("--row", metavar="N", min=1, help="The number of the row; 1 is the first.", show_default=False),
+    ] = None,
+    by_id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN=VALUE", help="The row that has this value there.", show_default=False),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--class", metavar="CLASS", help="The class to explain; by default the likeliest.", show_default=False
+        ),
+    ] = None,
+    trees: Annotated[
+        int, typer.Option("--trees", metavar="N", min=0, help="Trees or paths of an ensemble to show.")
+    ] = 3,
+    drop: options.Drop = None,
+    missing: options.Missing = DEFAULT_MISSING,
+    encoding: options.Encoding = None,
+    quiet: options.Quiet = False,
+    json: options.AsJson = False,
+) -> None:
+    """Say why one row gets its probability: the path or the leaves, the counts, the estimator."""
+    from petiole.cli.labelled import make_roles
+    from petiole.cli.methods import load_model
+    from petiole.cli.reasons import reasons_of
+    from petiole.cli.scoring import Scorer
+    from petiole.cli.sources import find_source
+
+    with warnings_as_notes(quiet):
+        fitted = load_model(model, 1)
+        column, _, value = (by_id or "").partition("=")
+        if (row is None) == (by_id is None) or (by_id is not None and not column):
+            raise WrongInput("say which row: either --row N or --id COLUMN=VALUE")
+        roles = make_roles(ids=[column] if column else (), drop=drop, missing=missing, encoding=encoding)
+        scorer = Scorer(fitted, find_source(data), roles, roles.ids)
+        found, position = _by_value(scorer, column, value) if column else _by_number(scorer, row or 1, data)
+        query = _one_row(found.table, position)
+        k = _class_code(fitted, label, query)
+        show(_told(fitted, query, k, trees, reasons_of), json)
+
+
+def _by_number(scorer: Any, number: int, data: str) -> tuple[Scored, int]:
+    before = 0
+    for scored in scorer(quiet=True, ask=False):
+        if number <= before + scored.batch.n_rows:
+            return scored, number - before - 1
+        before += scored.batch.n_rows
+    raise WrongInput(f"--row {number}: {data} has {before:,} rows")
+
+
+def _by_value(scorer: Any, column: str, value: str) -> tuple[Scored, int]:
+    for scored in scorer(quiet=True, ask=False):
+        texts = scored.batch.texts(column)
+        if value in texts:
+            return scored, texts.index(value)
+    raise WrongInput(f"--id {column}={value}: no row has this value")
+
+
+def _one_row(table: Any, position: int) -> Any:
+    import numpy as np
+    from sklearn.utils import _safe_indexing
+
+    return table[position : position + 1] if isinstance(table, np.ndarray) else _safe_indexing(table, [position])
+
+
+def _class_code(model: Any, label: str | None, query: Any) -> int:
+    from petiole.cli.model_columns import Names
+
+    if label is None:
+        return int(model.predict_proba(query)[0].argmax())
+    code = Names(model.classes_.tolist()).code(label)
+    if code < 0:
+        raise WrongInput(f"--class {label}: the classes are {', '.join(map(str, model.classes_.tolist()))}")
+    return code
+
+
+def _told(model: Any, query: Any, k: int, n_trees: int, reasons_of: Any) -> Answer:
+    proba = model.predict_proba(query)[0]
+    classes = [str(name) for name in model.classes_.tolist()]
+    headline = f"P({classes[k]}) = {proba[k]:.4f}, says the {type(model).__name__}"
+    order = sorted(range(len(classes)), key=lambda c: -proba[c])[:12]
+    answers = Section(
+        "", ["class", "probability"], [[classes[c], f"{proba[c]:.4f}"] for c in order], key="probabilities"
+    )
+    sections = [answers, _values(model, query), *reasons_of(model, query, k, n_trees)]
+    data: dict[str, Any] = {"class": classes[k], "model": type(model).__name__}
+    data["probabilities"] = dict(zip(classes, proba.tolist(), strict=True))
+    data |= {section.key or section.title: section.to_dict() for section in sections[1:]}
+    return Answer(sections, [headline], data)
+
+
+def _values(model: Any, query: Any) -> Section:
+    """The row as the model read it."""
+    from petiole.cli.model_columns import find_encoder
+
+    encoder = find_encoder(model)
+    if encoder is None:
+        return Section("", [], [], key="values")
+    encoded = encoder.transform(query)[0]
+    names = encoder.feature_names or [f"x{j}" for j in range(len(encoded))]
+    rows = []
+    for name, categories, value in zip(names, encoder.categories, encoded.tolist(), strict=True):
+        missing = value != value
+        rows.append([name, "missing" if missing else value if categories is None else str(categories[int(value)])])
+    return Section("The row", ["column", "value"], rows, key="values")

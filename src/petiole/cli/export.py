@@ -1,0 +1,109 @@
+"""``petiole export``: a model in another form, for programs without petiole or for people."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from petiole.cli import options
+from petiole.cli.failures import WrongInput, told_in_one_line
+from petiole.cli.screen import note, warnings_as_notes
+from petiole.cli.sinks import STANDARD_OUTPUT, complete_file
+
+FORMS = {".onnx": "onnx", ".c": "c", ".h": "c", ".txt": "text", ".png": "picture", ".svg": "picture", ".pdf": "picture"}
+
+
+@told_in_one_line
+def export(
+    model: options.Model,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="ONNX (.onnx), C (.c), or a single tree as text (.txt, or - ) or picture (.png, .svg, .pdf).",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="FORM", help="onnx, c, text or picture, whatever the file is called.", show_default=False
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Of the functions in C; by default that of the file.", show_default=False
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", metavar="N", min=0, help="Levels of the tree, as text or picture.", show_default=False),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a model as ONNX or C, or a single tree as text or a picture."""
+    from petiole.cli.methods import load_model
+
+    form = _form(to, output)
+    with warnings_as_notes(quiet):
+        fitted = load_model(model)
+        content = _content(fitted, form, output, name, depth)
+        if output == STANDARD_OUTPUT:
+            typer.echo(content, nl=False)
+            return
+        with complete_file(output) as file:
+            file.write(content)
+        note(f"wrote {output} ({len(content) / 1e6:,.2f} MB)", quiet)
+
+
+def _form(to: str | None, output: str) -> str:
+    forms = sorted(set(FORMS.values()))
+    form = to or ("text" if output == STANDARD_OUTPUT else FORMS.get(Path(output).suffix.lower()))
+    if form not in forms:
+        asked = f"--to {to}" if to else f"--output {output}"
+        raise WrongInput(f"{asked}: say --to {', '.join(forms)}, or end the file's name with {', '.join(FORMS)}")
+    return form
+
+
+def _content(model: Any, form: str, output: str, name: str | None, depth: int | None) -> bytes:
+    if form == "onnx":
+        return bytes(importlib.import_module("petiole.export").to_onnx(model))
+    if form == "c":
+        to_c = importlib.import_module("petiole.export").to_c
+        return str(to_c(model, name=name or c_name(Path(output).stem))).encode("utf-8")
+    if not hasattr(model, "tree_"):
+        raise WrongInput(f"{form}: is for a single tree (fit --method pet), and the model is a {type(model).__name__}")
+    if form == "text":
+        return (model.export_text(max_depth=depth).rstrip("\n") + "\n").encode("utf-8")
+    return _picture(model, Path(output).suffix.lstrip(".").lower() or "png", depth)
+
+
+def c_name(text: str) -> str:
+    """A name that C allows.
+
+    >>> c_name("3rd model")
+    'm_3rd_model'
+    """
+    plain = re.sub(r"\W", "_", text, flags=re.ASCII) or "petiole_model"
+    return f"m_{plain}" if plain[0].isdigit() else plain
+
+
+def _picture(model: Any, kind: str, depth: int | None) -> bytes:
+    import io
+
+    try:
+        import matplotlib
+    except ImportError:
+        raise WrongInput("picture: needs matplotlib: install it with pip install 'petiole[plot]'") from None
+    matplotlib.use("Agg")
+    axes = model.plot() if depth is None else model.plot(max_depth=depth)
+    buffer = io.BytesIO()
+    axes.figure.savefig(buffer, format=kind if kind in ("png", "svg", "pdf") else "png", bbox_inches="tight", dpi=150)
+    return buffer.getvalue()

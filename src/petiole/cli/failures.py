@@ -1,0 +1,94 @@
+"""What can go wrong, the one line about it, and the exit code."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import sys
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+import typer
+
+FAILURE, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+TRACEBACK_VARIABLE = "PETIOLE_TRACEBACK"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Failure(Exception):
+    """The work cannot be done; the exit code is 1."""
+
+    exit_code = FAILURE
+
+
+class WrongInput(Failure):
+    """The user's arguments or data are not in order; the exit code is 2."""
+
+    exit_code = WRONG_INPUT
+
+
+def told_in_one_line(function: Function) -> Function:
+    """A command whose errors end in one line on standard error and an exit code, without a traceback."""
+
+    @functools.wraps(function)
+    def command(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except (typer.Exit, SystemExit):
+            raise
+        except BaseException as error:
+            if os.environ.get(TRACEBACK_VARIABLE):
+                raise
+            raise typer.Exit(explain_failure(error)) from None
+
+    return command  # type: ignore[return-value]
+
+
+def explain_failure(error: BaseException) -> int:
+    """Write the line about an error to standard error; the exit code."""
+    if isinstance(error, BrokenPipeError):
+        _give_up_output()
+        return BROKEN_PIPE
+    code, line = _told(error)
+    print(line, file=sys.stderr, flush=True)
+    return code
+
+
+def _told(error: BaseException) -> tuple[int, str]:
+    text = " ".join(str(error).split())
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, text or "stopped"
+    if isinstance(error, Failure):
+        return error.exit_code, text
+    if isinstance(error, OSError):
+        named = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else text
+        return (WRONG_INPUT if isinstance(error, (FileNotFoundError, IsADirectoryError)) else FAILURE), named
+    if isinstance(error, MemoryError):
+        return FAILURE, "there is not enough memory for this"
+    if isinstance(error, ImportError):
+        return FAILURE, text
+    if isinstance(error, ValueError):
+        return WRONG_INPUT, text
+    hint = f"set {TRACEBACK_VARIABLE}=1 to see where"
+    return FAILURE, f"{type(error).__name__}: {text} (an error in petiole; {hint})"
+
+
+def _give_up_output() -> None:
+    """Nobody reads standard output any more (``| head -1``): let what is buffered go nowhere, without complaint."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output is no file, as in tests
+        pass
+
+
+def nearest_of(name: str, known: Collection[str]) -> str:
+    """What to say of a name that is not known: the nearest one, or all.
+
+    >>> nearest_of("prune", ["predict", "probe"])
+    "did you mean 'probe'?"
+    """
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"

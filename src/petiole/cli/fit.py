@@ -1,0 +1,99 @@
+"""``petiole fit``: learn a model from a table and write it to a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from petiole.cli import options
+from petiole.cli.failures import WrongInput, told_in_one_line
+from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.screen import Answer, show, warnings_as_notes
+
+DEFAULT_METHOD = "probability-forest"
+
+
+@told_in_one_line
+def fit(
+    data: options.Data,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.", show_default=False)
+    ],
+    target: options.Target = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help="probability-forest, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual or naive-bayes.",
+        ),
+    ] = DEFAULT_METHOD,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated.", show_default=False
+        ),
+    ] = None,
+    nominal: options.Nominal = None,
+    numeric: options.Numeric = None,
+    drop: options.Drop = None,
+    ids: options.Ids = None,
+    weight: options.Weight = None,
+    missing: options.Missing = DEFAULT_MISSING,
+    encoding: options.Encoding = None,
+    jobs: options.Jobs = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    json: options.AsJson = False,
+) -> None:
+    """Learn from labelled rows and write a model file."""
+    from petiole.cli.labelled import check_several_classes, make_roles, read_labelled, summarise
+    from petiole.cli.methods import fit_model, make_model, n_processors
+
+    with warnings_as_notes(quiet):
+        check_place(output, "--output")
+        roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
+        model = make_model(method, settings or (), seed, n_processors(jobs))
+        table = read_labelled(data, roles)
+        check_several_classes(table)
+        summarise(table, quiet)
+        seconds = fit_model(model, table, quiet)
+        model.save(output)
+        show(_told(model, method, table, seconds, output), json)
+
+
+def check_place(path: str, option: str) -> None:
+    """Refuse a place that cannot be written to, before the work and not after it."""
+    import os
+    from pathlib import Path
+
+    folder = Path(path).absolute().parent
+    if Path(path).is_dir():
+        raise WrongInput(f"{option} {path}: is a folder; name a file in it")
+    if not folder.is_dir():
+        raise WrongInput(f"{option} {path}: there is no folder {str(folder)!r}")
+    if not os.access(folder, os.W_OK):
+        from petiole.cli.failures import Failure
+
+        raise Failure(f"{option} {path}: the folder {str(folder)!r} cannot be written to")
+
+
+def _told(model: Any, method: str, table: Any, seconds: float, output: str) -> Answer:
+    loss = getattr(model, "oob_log_loss_", None)
+    lines = [f"{type(model).__name__} fitted to {table.n_rows:,} rows in {seconds:.1f} s"]
+    if loss is not None:
+        lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
+    lines.append(f"wrote {output}")
+    found = {
+        "file": output,
+        "method": method,
+        "class": type(model).__name__,
+        "rows": table.n_rows,
+        "columns": table.kinds,
+        "classes": model.classes_,
+        "seconds": seconds,
+        "oob_log_loss": loss,
+    }
+    return Answer(lines=lines, data=found)

@@ -1,0 +1,115 @@
+"""Methods by name, their parameters from the command line, and fitting them with a bar."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from petiole.cli.failures import WrongInput, nearest_of
+from petiole.cli.labelled import Labelled
+from petiole.cli.model_columns import INNER, find_encoder
+from petiole.cli.waiting import expecting
+
+TRIAL_SHARE = 32  # one tree of so many is grown to see how long all take
+
+
+def n_processors(jobs: int | None) -> int:
+    """How many processors to use; all by default."""
+    if jobs is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if jobs < 1:
+        raise WrongInput(f"--jobs {jobs}: must be a whole number at least 1")
+    return jobs
+
+
+def make_model(method: str, settings: Iterable[str], seed: int, n_jobs: int) -> Any:
+    """A classifier of petiole that is not fitted yet."""
+    from petiole.study import METHODS
+
+    own = [name for name, entry in METHODS.items() if not entry.is_peer]
+    if method not in METHODS:
+        raise WrongInput(f"--method {method}: is not known; {nearest_of(method, own)}")
+    if METHODS[method].is_peer:
+        raise WrongInput(f"--method {method}: is scikit-learn's, and model files hold petiole's own: {', '.join(own)}")
+    model = METHODS[method].make(seed, n_jobs)
+    for setting in settings:
+        name, value = read_setting(setting)
+        if name not in model.get_params():
+            raise WrongInput(
+                f"--set {setting}: {method} has no parameter {name!r}; {nearest_of(name, model.get_params())}"
+            )
+        model.set_params(**{name: value})
+    return model
+
+
+def read_setting(text: str) -> tuple[str, Any]:
+    """A parameter and its value; what is no number, list, True, False or None is a text.
+
+    >>> read_setting("n_estimators=500"), read_setting("max_features=sqrt")
+    (('n_estimators', 500), ('max_features', 'sqrt'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise WrongInput(f"--set {text}: write name=value, such as n_estimators=500")
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        return name.strip(), value.strip()
+
+
+def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
+    """Fit a model; the seconds it took."""
+    X, y = table.X, table.y
+    arguments = {} if table.weights is None else {"sample_weight": table.weights}
+    expected = 0.0 if quiet else _expected_seconds(model, X, y, arguments)
+    started = time.perf_counter()
+    with expecting("fitting", expected, quiet):
+        model.fit(X, y, **arguments)
+    if isinstance(X, np.ndarray):
+        remember_names(model, [*table.columns])
+    return time.perf_counter() - started
+
+
+def _expected_seconds(model: Any, X: Any, y: Any, arguments: dict[str, Any]) -> float:
+    """How long a forest will take, from a few of its trees; 0 if that cannot be told."""
+    from sklearn.base import clone
+
+    n_trees = getattr(model, "n_estimators", 0)
+    if not isinstance(n_trees, int) or n_trees < TRIAL_SHARE or not sys.stderr.isatty():
+        return 0.0
+    few = n_trees // TRIAL_SHARE
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clone(model).set_params(n_estimators=few).fit(X, y, **arguments)
+    return (time.perf_counter() - started) * n_trees / few
+
+
+def remember_names(model: Any, names: list[str]) -> None:
+    """Tell a model that was fitted to an array, for want of a library for frames, what the columns are called."""
+    encoder = find_encoder(model)
+    if encoder is not None:
+        encoder.feature_names = names
+        model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def load_model(path: str, jobs: int | None = None) -> Any:
+    """Read a model file; its predictions use the processors that are asked for."""
+    import petiole
+
+    model = petiole.load(path)
+    if not hasattr(model, "predict_proba"):
+        raise WrongInput(f"{path}: holds a {type(model).__name__}, which gives no probabilities of rows")
+    n_jobs = n_processors(jobs)
+    parts = [model, *(getattr(model, name, None) for name in INNER)]
+    for part in parts:
+        if hasattr(part, "n_jobs"):
+            part.n_jobs = n_jobs
+    return model

@@ -1,0 +1,151 @@
+"""What a fitted model wants of a table: which columns, of which kind, with which categories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from petiole.cli.labelled import as_array, as_table
+from petiole.datasets.columns import Nominal, Numeric, Values
+
+MISSING, UNKNOWN = -1, -2
+# Where classifiers keep the fitted classifier they ask.
+INNER = ("estimator_", "model_", "inner", "estimator", "ensemble_", "ensemble")
+
+
+def canonical(text: str) -> str:
+    """The same spelling for cells that mean the same: 3, 3.0 and 3.00; True and true.
+
+    >>> canonical(" 3.0 "), canonical("TRUE"), canonical("Rome")
+    ('3', 'true', 'Rome')
+    """
+    stripped = text.strip()
+    if stripped.lower() in ("true", "false"):
+        return stripped.lower()
+    try:
+        number = float(stripped)
+    except ValueError:
+        return stripped
+    return repr(number).removesuffix(".0")
+
+
+class Names:
+    """Codes of values by their text: as it is spelled, or else by what it means if that is one value only.
+
+    >>> Names([1, 2]).codes(["2.0", "1", None, "7"])
+    array([ 1,  0, -1, -2])
+    """
+
+    def __init__(self, values: Sequence[Any], missing: Sequence[str | None] = ()) -> None:
+        texts = [str(value) for value in values]
+        self._code: dict[str | None, int] = dict.fromkeys((None, *missing), MISSING)
+        self._code |= {text: code for code, text in enumerate(texts)}
+        meanings = [canonical(text) for text in texts]
+        self._meaning = {text: code for code, text in enumerate(meanings) if meanings.count(text) == 1}
+        self._missing = {text for text in missing if text is not None}
+
+    def code(self, text: str) -> int:
+        """The code of one value."""
+        stripped = text.strip()
+        if stripped in self._missing:
+            return MISSING
+        return self._code.get(stripped, self._meaning.get(canonical(text), UNKNOWN))
+
+    def codes(self, cells: Sequence[str | None]) -> NDArray[np.int64]:
+        """The code of each cell, -1 if it is missing, -2 if it is none of the values."""
+        codes = np.fromiter(map(self._code.get, cells, repeat(UNKNOWN)), np.int64, count=len(cells))
+        for position in np.flatnonzero(codes == UNKNOWN).tolist():
+            codes[position] = self.code(cells[position] or "")
+        return codes
+
+
+@dataclass
+class Column:
+    """A column of the model's training data; ``categories`` is None unless it is nominal."""
+
+    categories: NDArray[Any] | None
+    ignored: bool = False  # it was empty at the fit
+    names: Names | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> str:
+        return "numeric" if self.categories is None else "nominal"
+
+
+@dataclass
+class ModelColumns:
+    """The columns of a model, in order; ``names`` is None if it was fitted to an array."""
+
+    columns: list[Column]
+    names: list[str] | None
+    unseen: dict[str, int] = field(default_factory=dict)
+    example: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Any) -> ModelColumns:
+        """What a fitted classifier has learned about columns."""
+        from petiole.columns import EmptyColumn
+
+        encoder = find_encoder(model)
+        names = getattr(model, "feature_names_in_", None)
+        if encoder is None:
+            n_features = int(getattr(model, "n_features_in_", 0))
+            return cls([Column(None, ignored=True)] * n_features, None if names is None else list(map(str, names)))
+        columns = [Column(column.categories, isinstance(column, EmptyColumn)) for column in encoder.columns]
+        return cls(columns, encoder.feature_names)
+
+    def prepare(self, missing: Sequence[str | None]) -> None:
+        """Learn which cells mean "no value"."""
+        for column in self.columns:
+            if column.categories is not None:
+                column.names = Names(column.categories.tolist(), missing)
+
+    def table(self, values: Sequence[Values]) -> Any:
+        """What the model's predict_proba takes."""
+        if all(isinstance(column, Numeric) for column in values):
+            return np.column_stack([column.values for column in values])  # type: ignore[union-attr]
+        names = self.names or [f"x{position}" for position in range(len(values))]
+        by_name: Mapping[str, Values] = dict(zip(names, values, strict=True))
+        if self.names is not None and all(_are_texts(column.categories) for column in self.columns):
+            return as_table(by_name)
+        array = as_array(by_name)
+        for position, (column, value) in enumerate(zip(self.columns, values, strict=True)):
+            if column.categories is not None and isinstance(value, Nominal):
+                array[:, position] = np.array([*column.categories.tolist(), None], dtype=object)[value.codes]
+        return array
+
+    def nominal(self, name: str, column: Column, codes: NDArray[np.int64], text_of: Callable[[int], Any]) -> Nominal:
+        """A nominal column of the codes; what the model has not seen is noted and counts as missing."""
+        strange = codes == UNKNOWN
+        if strange.any():
+            self.unseen[name] = self.unseen.get(name, 0) + int(strange.sum())
+            self.example.setdefault(name, str(text_of(int(strange.argmax()))))
+            codes = np.where(strange, MISSING, codes)
+        assert column.categories is not None
+        return Nominal(codes, tuple(map(str, column.categories.tolist())))
+
+    def notes(self) -> list[str]:
+        """A line for each column with values that the model has not seen."""
+        return [
+            f"note: {name}: {count:,} rows have a value the model has not seen (such as {self.example[name]!r}); it "
+            "counts as missing"
+            for name, count in self.unseen.items()
+        ]
+
+
+def _are_texts(categories: NDArray[Any] | None) -> bool:
+    return categories is None or all(isinstance(value, str) for value in categories.tolist())
+
+
+def find_encoder(model: Any, depth: int = 4) -> Any:
+    """The encoder of a classifier, or of the one inside it; None if there is none."""
+    if hasattr(model, "encoder_"):
+        return model.encoder_
+    inner = [getattr(model, name, None) for name in INNER]
+    found = (find_encoder(part, depth - 1) for part in inner if part is not None and depth)
+    return next((encoder for encoder in found if encoder is not None), None)

@@ -1,0 +1,173 @@
+"""``petiole predict``: class probabilities for the rows of a file of any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from petiole.cli import options
+from petiole.cli.failures import WrongInput, told_in_one_line
+from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.screen import note, warnings_as_notes
+
+PREFIX, PREDICTION, DECISION, EXPECTED_COST = "p_", "prediction", "decision", "expected_cost"
+
+
+@told_in_one_line
+def predict(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="CSV, Parquet, Arrow or JSON by its name; CSV on standard output by default.",
+            rich_help_panel=options.OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="csv, json, jsonl, parquet or arrow, whatever the file is called.",
+            rich_help_panel=options.OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    decide: Annotated[
+        bool,
+        typer.Option(
+            "--decide", help="Add a decision: the cheapest with --costs, else by --threshold, else the likeliest class."
+        ),
+    ] = False,
+    costs: options.Costs = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="P",
+            help="Two classes: decide for the second (or --positive) if its probability is greater than this.",
+            show_default=False,
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option("--positive", metavar="CLASS", help="The class that --threshold is about.", show_default=False),
+    ] = None,
+    ids: options.Ids = None,
+    drop: options.Drop = None,
+    missing: options.Missing = DEFAULT_MISSING,
+    encoding: options.Encoding = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch",
+            metavar="ROWS",
+            min=1,
+            help="Rows that are in memory at a time; by default some megabytes of them.",
+            rich_help_panel=options.RUN,
+            show_default=False,
+        ),
+    ] = None,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    json: options.AsJson = False,
+) -> None:
+    """Score rows: a probability for every class, and a decision if you like.
+
+    Columns are found by their names and read as the model was fitted to them; others are ignored. The file is read
+    in batches and may be larger than memory.
+    """
+    from petiole.cli.labelled import make_roles
+    from petiole.cli.methods import load_model
+    from petiole.cli.scoring import Scorer
+    from petiole.cli.sinks import open_sink
+    from petiole.cli.sources import find_source
+
+    with warnings_as_notes(quiet):
+        fitted = load_model(model, jobs)
+        source = find_source(data)
+        _check_output(output, data, model)
+        roles = make_roles(ids=ids, drop=drop, missing=missing, encoding=encoding)
+        decider = _Decider(fitted, decide, costs, threshold, positive)
+        scorer = Scorer(fitted, source, roles, roles.ids)
+        names = [*roles.ids, *decider.names]
+        for name in roles.ids:
+            if name in decider.names:
+                raise WrongInput(f"--id {name}: the output has a column of this name of its own: rename yours")
+        with open_sink(output, format or ("json" if json else None), names) as sink:
+            for scored in scorer(quiet, batch):
+                kept = {name: scored.batch.kept(name) for name in roles.ids}
+                sink.write(kept | decider(scored.proba))
+        for line in scorer.columns.notes():
+            note(line, quiet)
+
+
+def _check_output(output: str | None, *inputs: str) -> None:
+    for path in inputs:
+        if output is not None and Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
+            raise WrongInput(f"--output {output}: is the file that is read; name another")
+
+
+class _Decider:
+    """From probabilities to the columns of the output."""
+
+    def __init__(
+        self, model: Any, wanted: bool, costs: str | None, threshold: float | None, positive: str | None
+    ) -> None:
+        from petiole.cli.cost_tables import read_costs
+
+        self._classes = model.classes_.tolist()
+        self._columns = [f"{PREFIX}{label}" for label in self._classes]
+        self._costs = read_costs(costs, self._classes)
+        self._threshold, self._wanted = threshold, wanted or costs is not None or threshold is not None
+        if costs is not None and threshold is not None:
+            raise WrongInput("--threshold: costs were given, which say where it is; leave one of them away")
+        if threshold is not None and (len(self._classes) != 2 or not 0 <= threshold <= 1):
+            raise WrongInput(
+                f"--threshold {threshold}: must be a probability between 0 and 1, for a model of two classes "
+                f"(this one has {len(self._classes)}; use --costs)"
+            )
+        self._positive = self._find_positive(positive)
+
+    def _find_positive(self, positive: str | None) -> int:
+        from petiole.cli.model_columns import Names
+
+        if positive is None:
+            return len(self._classes) - 1
+        if self._threshold is None:
+            raise WrongInput(f"--positive {positive}: is for --threshold; add that")
+        code = Names(self._classes).code(positive)
+        if code < 0:
+            raise WrongInput(f"--positive {positive}: the classes are {', '.join(map(str, self._classes))}")
+        return code
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        decided = [DECISION] if self._wanted else []
+        return [*self._columns, PREDICTION, *decided, *([EXPECTED_COST] if self._costs is not None else [])]
+
+    def __call__(self, proba: Any) -> dict[str, Any]:
+        import numpy as np
+
+        labels = np.array(self._classes)
+        columns = {name: proba[:, position] for position, name in enumerate(self._columns)}
+        columns[PREDICTION] = labels[proba.argmax(axis=1)]
+        if self._costs is not None:
+            from petiole.decisions import decide, expected_cost
+
+            columns[DECISION] = np.array(self._costs.decisions)[decide(proba, self._costs.cost)]
+            columns[EXPECTED_COST] = expected_cost(proba, self._costs.cost).min(axis=1)
+        elif self._threshold is not None:
+            chosen = np.where(proba[:, self._positive] > self._threshold, self._positive, 1 - self._positive)
+            columns[DECISION] = labels[chosen]
+        elif self._wanted:
+            columns[DECISION] = columns[PREDICTION]
+        return columns

@@ -1,0 +1,79 @@
+"""``petiole reproduce``: run a paper's experiment and write its page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from petiole.cli.failures import told_in_one_line
+
+
+@told_in_one_line
+def reproduce(
+    paper: Annotated[
+        str,
+        typer.Argument(metavar="PAPER", help="Its name, such as nielsen-2004.", show_default=False),
+    ],
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", help="Processes; 0 runs the cells in this one.")
+    ] = 1,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", metavar="N", help="Of each data set; by default as in the paper.", show_default=False),
+    ] = None,
+    datasets: Annotated[
+        str | None,
+        typer.Option("--datasets", metavar="A,B", help="Names with commas; all by default.", show_default=False),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", metavar="A,B", help="Names with commas; all by default.", show_default=False),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few trials: minutes instead of hours.")] = False,
+    database: Annotated[
+        str, typer.Option("--database", metavar="FILE", help="Where finished cells are kept.")
+    ] = "petiole-experiments.sqlite",
+    page: Annotated[
+        str | None,
+        typer.Option("--page", metavar="FILE", help="By default docs/reproduction/<paper>.md.", show_default=False),
+    ] = None,
+    page_only: Annotated[
+        bool, typer.Option("--page-only", help="Write the page from what is there, compute nothing.")
+    ] = False,
+    engine: Annotated[str, typer.Option("--engine", metavar="NAME", help="processes or dask.")] = "processes",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="URL",
+            help="Of a Dask scheduler; by default one on this machine.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a paper's experiment and write a page with its tables beside ours.
+
+    Finished cells are kept in the database: stop whenever you like, the same command goes on.
+    """
+    from petiole.cli.labelled import split_names
+    from petiole.experiments import command
+
+    request = command.Request(
+        paper=paper,
+        jobs=jobs,
+        trials=trials,
+        datasets=split_names([datasets]) if datasets else None,
+        methods=split_names([methods]) if methods else None,
+        quick=quick,
+        database=database,
+        page=page,
+        page_only=page_only,
+        engine=engine,
+        address=address,
+    )
+    try:
+        code = command.reproduce(request)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; the same command goes on from there") from None
+    raise typer.Exit(code)

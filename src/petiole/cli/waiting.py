@@ -1,0 +1,121 @@
+"""How far the work is and how long it will take: nothing for two seconds, then a bar on a terminal, lines otherwise."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PATIENCE = 2.0  # seconds before anything is shown
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Waiting:
+    """A bar on standard error; made for ``petiole.study.compare_methods`` as well as for the commands.
+
+    >>> waiting = Waiting(quiet=True)
+    >>> waiting.start(2), waiting.advance("first"), waiting.stop()
+    (None, None, None)
+    """
+
+    def __init__(self, what: str = "", *, quiet: bool = False) -> None:
+        self._what, self._quiet = what, quiet
+        self._lock = threading.Lock()
+        self._bar: Any = None
+        self._timer: threading.Timer | None = None
+        self._total, self._done = 0.0, 0.0
+
+    def start(self, total: float) -> None:
+        """There are so many steps to come."""
+        self._total, self._done = float(total), 0.0
+        self._started = self._last_line = time.monotonic()
+        if self._quiet:
+            return
+        self._timer = threading.Timer(PATIENCE, self._appear)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def advance(self, text: str = "", steps: float = 1) -> None:
+        """So many steps are done; ``text`` says what comes, or came."""
+        self.reach(self._done + steps, text)
+
+    def reach(self, done: float, text: str = "") -> None:
+        """So many steps are done altogether."""
+        self._done, self._what = done, text or self._what
+        with self._lock:
+            if self._bar is not None:
+                self._bar.update(0, completed=done, description=self._what)
+        if not self._quiet and not sys.stderr.isatty():
+            self._write_line_now_and_then()
+
+    def stop(self) -> None:
+        """Nothing more comes: take the bar away."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._quiet = True
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+
+    def _appear(self) -> None:
+        if not sys.stderr.isatty():
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        with self._lock:
+            if self._quiet:
+                return
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self._what, total=self._total or None, completed=self._done)
+            self._bar.start()
+
+    def _write_line_now_and_then(self) -> None:
+        now = time.monotonic()
+        if now - self._started < PATIENCE or now - self._last_line < SECONDS_BETWEEN_LINES or not self._total:
+            return
+        self._last_line = now
+        share = min(1.0, self._done / self._total)
+        left = f", {(now - self._started) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        print(f"{self._what}: {share:.0%}{left}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def waiting(what: str, total: float, quiet: bool) -> Iterator[Waiting]:
+    """A bar that goes away at the end, whatever happens."""
+    bar = Waiting(what, quiet=quiet)
+    bar.start(total)
+    try:
+        yield bar
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def expecting(what: str, seconds: float, quiet: bool) -> Iterator[None]:
+    """A bar for work that does not say how far it is, but is expected to take so many seconds."""
+    over = threading.Event()
+
+    def tick(bar: Waiting) -> None:
+        started = time.monotonic()
+        while not over.wait(0.2):
+            bar.reach(min(time.monotonic() - started, 0.99 * seconds))
+
+    with waiting(what, seconds, quiet) as bar:
+        thread = threading.Thread(target=tick, args=(bar,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
