@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
   petiole::bindings::bind_prune(m);
   petiole::bindings::bind_route(m);
   petiole::bindings::bind_forest(m);
+  petiole::bindings::bind_counts(m);
   petiole::bindings::bind_soft(m);
   petiole::bindings::bind_estimate(m);
   petiole::bindings::bind_lazy(m);
