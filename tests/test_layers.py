@@ -21,6 +21,7 @@ LAYERS = [
     {"probability_forest"},
     {"soft_models", "perturbed_model", "noise_tuning"},
     {"dual"},
+    {"distributed"},
     {"metrics", "decisions"},
     {"convert", "plotting", "recalibration", "comparison"},
     {"experiments"},

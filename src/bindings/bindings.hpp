@@ -13,6 +13,7 @@
 namespace petiole::bindings {
 
 void bind_grow(nb::module_& m);
+void bind_levels(nb::module_& m);
 void bind_prune(nb::module_& m);
 void bind_route(nb::module_& m);
 void bind_forest(nb::module_& m);

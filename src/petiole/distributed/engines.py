@@ -65,12 +65,17 @@ class Serial:
         """A result, here."""
         return self._value(result)
 
+    def gather(self, results: Sequence[Any]) -> list[Any]:
+        """Several results, here."""
+        return [self._value(result) for result in results]
+
     def sum(self, results: Sequence[Any], what: str) -> Any:
         """The sum of results, here; None stands for nothing."""
-        total = RunningSum()
-        for result in self._watched(results, what):
-            total.add(self._value(result))
-        return total.total()
+        return _add_up(self._watched(results, what))
+
+    def total(self, results: Sequence[Any]) -> Any:
+        """The sum of results, where others can take it."""
+        return functools.partial(_add_up, list(results))
 
     def share(self, value: Any) -> Any:
         """A value that many calls take."""
@@ -87,6 +92,13 @@ class Serial:
         from rich.progress import track
 
         return track(list(results), description=what, console=Console(file=sys.stderr))
+
+
+def _add_up(results: Iterable[Callable[[], Any]]) -> Any:
+    total = RunningSum()
+    for result in results:
+        total.add(result())
+    return total.total()
 
 
 class _Known:
@@ -142,11 +154,21 @@ class OnDask:
     def get(self, result: Any) -> Any:
         return self._compute(result, None)
 
+    def gather(self, results: Sequence[Any]) -> list[Any]:
+        import dask
+
+        if self.client is None:
+            return list(dask.compute(*results, scheduler="threads"))
+        return list(self.client.gather(self.client.compute(list(results))))
+
     def sum(self, results: Sequence[Any], what: str) -> Any:
+        return self._compute(self.total(results), what)
+
+    def total(self, results: Sequence[Any]) -> Any:
         level = list(results)
         while len(level) > 1:
             level = [self.call(add_all, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
-        return self._compute(level[0], what)
+        return level[0]
 
     def share(self, value: Any) -> Any:
         import dask
