@@ -1,4 +1,4 @@
-"""A forest on shards, done slowly and in one place: what every row adds to every tree, given the samples of the trees."""
+"""A forest on shards, done slowly and in one place: what every row adds to every tree, given the trees' samples."""
 
 import numpy as np
 

@@ -105,7 +105,7 @@ def shards_of(model, parts, shard_rows, seed):
     shards = make_shards({i: len(part) for i, part in enumerate(parts) if len(part)}, shard_rows)
     shard_of_tree = {}
     for task in assign([model.n_estimators], len(shards), [seed]):
-        shard_of_tree.update({tree: task.shard for tree in range(task.first, task.first + task.n_trees)})
+        shard_of_tree.update(dict.fromkeys(range(task.first, task.first + task.n_trees), task.shard))
     return [shard.parts for shard in shards], [shard_of_tree[tree] for tree in range(model.n_estimators)]
 
 
@@ -522,7 +522,7 @@ def test_answers_on_arrays_and_metrics_are_sums():
     np.testing.assert_allclose(found, expected)
     with pytest.raises(ValueError, match="labels=None: must name the class of each column"):
         log_loss(truth, proba)
-    with pytest.raises(TypeError, match="for data in memory call model.predict_proba"):
+    with pytest.raises(TypeError, match="for data in memory call model"):
         predict_proba(model, X)
 
 
