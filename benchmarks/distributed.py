@@ -14,12 +14,16 @@ import argparse
 import contextlib
 import json
 import os
+import sys
 import threading
 import time
 from pathlib import Path
 
-import numpy as np
-import psutil
+# The name of this file is also that of a package that is needed here.
+sys.path = [entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent]
+
+import numpy as np  # noqa: E402
+import psutil  # noqa: E402
 
 N_FILES, ROWS, COLUMNS = 40, 500_000, 20
 SAMPLE_ROWS = 1_000_000
@@ -100,6 +104,14 @@ def cluster(n_workers, memory="1.5GB"):
         yield client
 
 
+def files_of(folder, arguments):
+    import pyarrow.dataset
+
+    return pyarrow.dataset.dataset(
+        [str(path) for path in sorted((folder / "train").glob("*.parquet"))[: arguments.files]]
+    )
+
+
 def held_out(n_rows=500_000):
     X, y = rows_of(10_000, n_rows)
     return X, y, true_probability(X.astype(np.float64))
@@ -122,7 +134,7 @@ def fit(folder, arguments):
     model = model_of(arguments.trees, arguments.model)
     with cluster(2), Peaks() as peaks:
         started = time.perf_counter()
-        fit_distributed(model, folder / "train", "y", mode="sharded", verbose=1)
+        fit_distributed(model, files_of(folder, arguments), "y", mode="sharded", verbose=1)
         seconds = time.perf_counter() - started
     tell(what="sharded, 2 workers of 1.5 GB", seconds=seconds, peaks=peaks.large(), load=os.getloadavg())
     tell(log_loss=log_loss(y, predicted(model, X)), nodes=int(sum(tree.n_nodes for tree in model.trees_)))
@@ -132,7 +144,10 @@ def fit(folder, arguments):
 def sample(X, y, arguments):
     parts = [rows_of(number, SAMPLE_ROWS // 40) for number in range(40)]
     rows, labels = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    import pandas as pd
+
     model = model_of(arguments.trees, arguments.model)
+    rows = pd.DataFrame(rows, columns=FEATURES)
     with Peaks() as peaks:
         started = time.perf_counter()
         model.fit(rows, labels)
@@ -142,7 +157,10 @@ def sample(X, y, arguments):
 
 
 def predicted(model, X):
-    return np.concatenate([model.predict_proba(block)[:, 1] for block in np.array_split(X, 10)])
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=FEATURES)
+    return np.concatenate([model.predict_proba(frame[i : i + 50_000])[:, 1] for i in range(0, len(frame), 50_000)])
 
 
 def xgboost(folder, arguments):
@@ -152,7 +170,7 @@ def xgboost(folder, arguments):
     X, y, _ = held_out()
     with cluster(2) as client, Peaks() as peaks:
         started = time.perf_counter()
-        frame = dd.read_parquet(folder / "train")
+        frame = dd.read_parquet(files_of(folder, arguments).files)
         data = xgb.dask.DaskQuantileDMatrix(client, frame[FEATURES], frame["y"], max_bin=256)
         options = {"objective": "binary:logistic", "tree_method": "hist", "max_depth": 6, "eta": 0.1, "nthread": 1}
         found = xgb.dask.train(client, options, data, num_boost_round=arguments.rounds)
@@ -163,13 +181,11 @@ def xgboost(folder, arguments):
 
 def score(folder, arguments):
     import dask.dataframe as dd
+    import pandas as pd
 
     from petiole.distributed import predict_proba
 
     X, y = rows_of(0)
-    model = model_of(arguments.trees, arguments.model).fit(X[:200_000], y[:200_000])
-    import pandas as pd
-
     frame = pd.DataFrame(X, columns=FEATURES)
     model = model_of(arguments.trees, arguments.model).fit(frame[:200_000], y[:200_000])
     alone = []
@@ -196,12 +212,11 @@ def workers(folder, arguments):
         with cluster(n_workers) as client, Peaks() as peaks:
             started = time.perf_counter()
             model = model_of(arguments.trees, arguments.model)
-            fit_distributed(model, folder / "train", "y", mode="sharded", verbose=1)
+            fit_distributed(model, files_of(folder, arguments), "y", mode="sharded", verbose=1)
             seconds = time.perf_counter() - started
-            moved = client.run(
-                lambda dask_worker: dict(dask_worker.transfer_incoming_bytes_total_by(None)), on_error="ignore"
-            )
-        tell(workers=n_workers, seconds=seconds, peaks=peaks.large(), moved=str(moved), load=os.getloadavg())
+            moved = client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total)
+        gigabytes = round(sum(moved.values()) / 1e9, 3)
+        tell(workers=n_workers, seconds=seconds, peaks=peaks.large(), sent_gigabytes=gigabytes, load=os.getloadavg())
 
 
 def alone(folder, arguments):
@@ -211,7 +226,9 @@ def alone(folder, arguments):
     model = model_of(arguments.trees, arguments.model)
     with Peaks() as peaks:
         started = time.perf_counter()
-        fit_distributed(model, folder / "train", "y", mode="sharded", memory_limit=arguments.memory, verbose=1)
+        fit_distributed(
+            model, files_of(folder, arguments), "y", mode="sharded", memory_limit=arguments.memory, verbose=1
+        )
         seconds = time.perf_counter() - started
     tell(what=f"one process, memory_limit={arguments.memory}", seconds=seconds, peaks=peaks.large())
     tell(log_loss=log_loss(y, predicted(model, X)))

@@ -21,8 +21,8 @@ from petiole.tree import Tree
 Floats = npt.NDArray[np.float64]
 Copies = Mapping[int, npt.NDArray[Any]]
 
-# Rows times trees that are looked at together: where so many rows are takes a hundred megabytes.
-CELLS_AT_ONCE = 1 << 24
+# Rows times trees that are looked at together: where so many rows are takes fifty megabytes.
+CELLS_AT_ONCE = 1 << 23
 
 
 @dataclass(frozen=True)
