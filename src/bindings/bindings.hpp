@@ -13,9 +13,11 @@
 namespace petiole::bindings {
 
 void bind_grow(nb::module_& m);
+void bind_levels(nb::module_& m);
 void bind_prune(nb::module_& m);
 void bind_route(nb::module_& m);
 void bind_forest(nb::module_& m);
+void bind_counts(nb::module_& m);
 void bind_soft(nb::module_& m);
 void bind_estimate(nb::module_& m);
 void bind_lazy(nb::module_& m);

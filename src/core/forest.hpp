@@ -25,6 +25,9 @@ class LeafCounts {
   // One number per leaf: its weight.
   LeafCounts summed() const;
 
+  // The counts of two batches of rows together: scale times these plus the others. Empty counts are zero.
+  LeafCounts plus(const LeafCounts& other, double scale = 1) const;
+
   // Adds scale times the weight of each class in the whole tree.
   void add_up(double scale, double* sums) const;
 

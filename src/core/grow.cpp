@@ -45,6 +45,12 @@ struct TwigTask {
   Slots slots = 0;
 };
 
+// Where growth begins: the key of the first node, and the weight of the dataset that it belongs to (0: of the sample).
+struct Start {
+  std::uint64_t key = 0;
+  double dataset_weight = 0;
+};
+
 template <class W>
 class Grower {
  public:
@@ -52,7 +58,7 @@ class Grower {
       : dataset_(dataset), options_(options), pool_(pool), scratch_(static_cast<std::size_t>(pool.n_threads())) {}
 
   // Leaves of rows that are not in the sample keep -1. Whoever knows the leaves knows the counts: these are then left out.
-  Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt, std::vector<NodeId>* leaf_of_row) {
+  Tree grow(Multiplicity multiplicity, Start start, Interrupt& interrupt, std::vector<NodeId>* leaf_of_row) {
     multiplicity_ = multiplicity;
     interrupt_ = &interrupt;
     leaf_of_row_ = leaf_of_row;
@@ -60,7 +66,7 @@ class Grower {
     nodes_.clear();
     counts_.clear();
     pending_.clear();
-    add_root(seed);
+    add_root(start);
     while (!pending_.empty()) {
       Task<W> task = std::move(pending_.back());
       pending_.pop_back();
@@ -75,7 +81,7 @@ class Grower {
   }
 
  private:
-  void add_root(std::uint64_t seed) {
+  void add_root(Start start) {
     const std::uint32_t most = multiplicity_.empty() ? 1 : *std::max_element(multiplicity_.begin(), multiplicity_.end());
     Window<W> window{frame_of(dataset_, most), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, 0};
     for (RowId row = 0; row < dataset_.n_rows(); ++row) {
@@ -84,9 +90,9 @@ class Grower {
       window.weights()[window.end] = static_cast<W>(weight(row));
       window.end += weight(row) > 0;
     }
-    prepare_context();
+    prepare_context(start.dataset_weight);
     add_nodes(1);
-    pending_.push_back(Task<W>{0, 0, mix(seed), std::move(window)});
+    pending_.push_back(Task<W>{0, 0, start.key, std::move(window)});
   }
 
   // Of a row in this tree's sample.
@@ -94,7 +100,7 @@ class Grower {
     return multiplicity_.empty() ? dataset_.weight(row) : dataset_.weight(row) * multiplicity_[row];
   }
 
-  void prepare_context() {
+  void prepare_context(double dataset_weight) {
     context_.options = &options_;
     context_.n_classes = dataset_.n_classes;
     context_.dataset_weight = 0;
@@ -106,6 +112,7 @@ class Grower {
       if (logarithms && (!log_table_ || log_table_->largest() != largest)) log_table_ = std::make_unique<LogTable>(largest);
       context_.log_table = log_table_.get();
     }
+    context_.dataset_weight = std::max(context_.dataset_weight, dataset_weight);
     for (const Column& column : dataset_.columns)
       context_.many_valued.push_back(column.nominal && column.n_codes >= 0.3 * context_.dataset_weight);
     context_.all_many_valued =
@@ -642,8 +649,13 @@ TreeGrower::~TreeGrower() = default;
 Tree TreeGrower::grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt,
                       std::vector<NodeId>* leaf_of_row) {
   if (weights_stay_whole(dataset_, multiplicity, options_))
-    return growers_->counts.grow(multiplicity, seed, interrupt, leaf_of_row);
-  return growers_->weights.grow(multiplicity, seed, interrupt, leaf_of_row);
+    return growers_->counts.grow(multiplicity, {mix(seed)}, interrupt, leaf_of_row);
+  return growers_->weights.grow(multiplicity, {mix(seed)}, interrupt, leaf_of_row);
+}
+
+Tree TreeGrower::grow_below(std::uint64_t key, double dataset_weight, Interrupt& interrupt) {
+  if (weights_stay_whole(dataset_, {}, options_)) return growers_->counts.grow({}, {key, dataset_weight}, interrupt, nullptr);
+  return growers_->weights.grow({}, {key, dataset_weight}, interrupt, nullptr);
 }
 
 }  // namespace petiole

@@ -25,6 +25,10 @@ class TreeGrower {
   Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt,
             std::vector<NodeId>* leaf_of_row = nullptr);
 
+  // Grows what is below a node of a larger tree: the rows are those of the node, `key` is its key, and `dataset_weight` is
+  // that of all rows.
+  Tree grow_below(std::uint64_t key, double dataset_weight, Interrupt& interrupt);
+
  private:
   struct Growers;
   const Dataset& dataset_;

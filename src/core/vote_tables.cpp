@@ -75,7 +75,95 @@ VoteTables::OfTree tables_of(PartsByLeaf found) {
   return tables;
 }
 
+// Appends rows to the last leaf.
+class RowWriter {
+ public:
+  explicit RowWriter(VoteTables::OfTree& to) : to_(to) {}
+
+  void entry(ClassId vote, ClassId label, double in_bag, double out_of_bag) {
+    if (in_bag <= 0 && out_of_bag <= 0) return;
+    if (!open_ || to_.row_vote.back() != vote) {
+      to_.row_vote.push_back(vote);
+      to_.entry_start.push_back(to_.entry_start.back());
+      open_ = true;
+    }
+    to_.entry_class.push_back(label);
+    to_.in_bag.push_back(in_bag);
+    to_.out_of_bag.push_back(out_of_bag);
+    ++to_.entry_start.back();
+  }
+
+  void end_leaf() {
+    to_.row_start.push_back(static_cast<std::int32_t>(to_.row_vote.size()));
+    open_ = false;
+  }
+
+ private:
+  VoteTables::OfTree& to_;
+  bool open_ = false;
+};
+
+// Walks the entries of a tree's leaves, each with the vote of its row.
+class EntryReader {
+ public:
+  EntryReader(const VoteTables::OfTree& of, double scale) : of_(of), scale_(scale) {}
+
+  void start_leaf(std::size_t leaf) {
+    row_ = static_cast<std::size_t>(of_.row_start[leaf]);
+    end_ = static_cast<std::size_t>(of_.entry_start[static_cast<std::size_t>(of_.row_start[leaf + 1])]);
+    entry_ = static_cast<std::size_t>(of_.entry_start[row_]);
+  }
+  bool done() const { return entry_ == end_; }
+  std::pair<ClassId, ClassId> key() const { return {of_.row_vote[row_], of_.entry_class[entry_]}; }
+  double in_bag() const { return scale_ * of_.in_bag[entry_]; }
+  double out_of_bag() const { return scale_ * of_.out_of_bag[entry_]; }
+  void next() {
+    ++entry_;
+    while (!done() && entry_ == static_cast<std::size_t>(of_.entry_start[row_ + 1])) ++row_;
+  }
+
+ private:
+  const VoteTables::OfTree& of_;
+  double scale_;
+  std::size_t row_ = 0, entry_ = 0, end_ = 0;
+};
+
+VoteTables::OfTree sum_of(const VoteTables::OfTree& one, double scale, const VoteTables::OfTree& two) {
+  VoteTables::OfTree sum;
+  RowWriter writer(sum);
+  EntryReader mine(one, scale), theirs(two, 1.0);
+  for (std::size_t leaf = 0; leaf + 1 < one.row_start.size(); ++leaf) {
+    mine.start_leaf(leaf);
+    theirs.start_leaf(leaf);
+    while (!mine.done() || !theirs.done()) {
+      const bool take_mine = !mine.done() && (theirs.done() || mine.key() <= theirs.key());
+      const bool take_theirs = !theirs.done() && (mine.done() || theirs.key() <= mine.key());
+      const auto [vote, label] = take_mine ? mine.key() : theirs.key();
+      double in_bag = 0, out_of_bag = 0;
+      const auto take = [&](EntryReader& from) {
+        in_bag += from.in_bag();
+        out_of_bag += from.out_of_bag();
+        from.next();
+      };
+      if (take_mine) take(mine);
+      if (take_theirs) take(theirs);
+      writer.entry(vote, label, in_bag, out_of_bag);
+    }
+    writer.end_leaf();
+  }
+  return sum;
+}
+
 }  // namespace
+
+VoteTables VoteTables::plus(const VoteTables& more, double scale, ThreadPool& pool) const {
+  std::vector<OfTree> sums(trees_.size());
+  pool.run(static_cast<int>(trees_.size()), [&](int, int item) {
+    const auto t = static_cast<std::size_t>(item);
+    sums[t] = sum_of(trees_[t], scale, more.trees_[t]);
+  });
+  return VoteTables(n_classes_, std::move(sums));
+}
 
 VoteTables::VoteTables(const Members& members, const std::int32_t* votes, TrainingRows rows, int n_classes, bool distinct,
                        ThreadPool& pool)

@@ -28,6 +28,9 @@ class VoteTables {
   std::size_t n_leaves(std::size_t tree) const { return trees_[tree].row_start.size() - 1; }
   const std::vector<OfTree>& trees() const { return trees_; }
 
+  // The rows of two batches together: scale times these plus the others. To be mixed before it is asked.
+  VoteTables plus(const VoteTables& more, double scale, ThreadPool& pool) const;
+
   // The weights of out-of-bag rows from now on.
   void mix(double oob_weight);
 

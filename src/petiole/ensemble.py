@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core, traversal
 from petiole.classifier import TreeBasedClassifier
+from petiole.dataset import FeatureEncoder
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.forest import Forest, count_forest, grow_forest, sample_copies
@@ -89,7 +90,15 @@ class ForestClassifier(TreeBasedClassifier):
         fingerprint = _fingerprint(training) if self.warm_start else None
         earlier = self._kept_trees() if self._goes_on(fingerprint) else None
         seed = self._fresh_seed() if earlier is None else self.seed_
-        growth = self._grow(training, seed, earlier)
+        self._finish(X, encoder, self._grow(training, seed, earlier), training, seed)
+        if fingerprint is not None:
+            self.fingerprint_ = fingerprint
+        if self.verbose:
+            print(f"[{type(self).__name__}] {len(self.trees_)} trees in {time.perf_counter() - started:.2f} s")
+        return self
+
+    def _finish(self, X: Any, encoder: FeatureEncoder, growth: Any, training: TrainingSet, seed: int) -> None:
+        """From grown trees to a fitted classifier."""
         fitted, out_of_bag = self._estimate(growth)
         if self.oob_score:
             fitted |= score_out_of_bag(out_of_bag(), training)
@@ -102,13 +111,8 @@ class ForestClassifier(TreeBasedClassifier):
         self.seed_ = seed
         for name, value in fitted.items():
             setattr(self, name, value)
-        if fingerprint is not None:
-            self.fingerprint_ = fingerprint
         if self.oob_score and training.kept is not None:
             place_out_of_bag(self, X, training.kept)
-        if self.verbose:
-            print(f"[{type(self).__name__}] {len(self.trees_)} trees in {time.perf_counter() - started:.2f} s")
-        return self
 
     # What a subclass provides.
 
@@ -194,25 +198,32 @@ class ForestClassifier(TreeBasedClassifier):
     ) -> Growth:
         first = 0 if earlier is None else len(earlier)
         keep = self._needs_members or self.oob_score if keep_members is None else keep_members
-        options: dict[str, Any] = {
-            "seed": seed,
-            "first_tree": first,
-            "keep_members": keep,
-            "n_threads": self._n_threads(),
-        }
         if self.n_estimators == first:
             assert earlier is not None
             return Growth(earlier, self._members(earlier, training, seed) if keep else None, training, seed)
-        forest, members = grow_forest(self, training, self.n_estimators - first, **options)
-        if self.pruning is not None:
-            pruned = [self._prune(tree, training, seed, first + i) for i, tree in enumerate(forest)]
-            forest, members = count_forest(self, training, pruned, **options)
+        forest, members = self._grow_range(training, seed, first, self.n_estimators - first, keep)
         if earlier is not None:
             forest = Forest.joined([earlier, forest])
             if keep:
                 newer, members = members, self._members(earlier, training, seed)
                 members.append(newer)
         return Growth(forest, members, training, seed)
+
+    def _grow_range(
+        self, training: TrainingSet, seed: int, first: int, n_trees: int, keep_members: bool
+    ) -> tuple[Forest, Any]:
+        """Some trees of the forest that the seed stands for, pruned if asked for; and where rows are in them."""
+        options: dict[str, Any] = {
+            "seed": seed,
+            "first_tree": first,
+            "keep_members": keep_members,
+            "n_threads": self._n_threads(),
+        }
+        forest, members = grow_forest(self, training, n_trees, **options)
+        if self.pruning is None:
+            return forest, members
+        pruned = [self._prune(tree, training, seed, first + i) for i, tree in enumerate(forest)]
+        return count_forest(self, training, pruned, **options)
 
     def _members(self, forest: Forest, training: TrainingSet, seed: int) -> Any:
         """Where the training rows are in trees that exist, with the samples that these were grown on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,22 @@ def log_floored(proba: Floats, floor: float) -> Floats:
     return np.log(raised / raised.sum(axis=1, keepdims=True))
 
 
+class PoolBatch(NamedTuple):
+    """Rows no component has seen: logarithms of shape (n_rows, n_components, n_classes), labels, weights."""
+
+    logs: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.int32]
+    row_weights: Floats | None
+
+
+def pool_batch(
+    components: Sequence[Floats], labels: npt.NDArray[np.int32], row_weights: Floats | None, floor: float
+) -> PoolBatch:
+    """A batch of rows of which each component has said its probabilities."""
+    logs = np.stack([log_floored(proba, floor) for proba in components], axis=1).astype(np.float32)
+    return PoolBatch(logs, labels, row_weights)
+
+
 def fit_pool(
     components: Sequence[Floats],
     labels: npt.NDArray[np.int32],
@@ -72,24 +88,30 @@ def fit_pool(
 ) -> LogPool:
     """The pool with the least log-loss on rows that the components have not seen, plus the ridges.
 
-    The problem is convex: a minimum is the minimum. Weights are at least 0 not only because a vote against oneself
-    makes no sense: leaving a row out of the counts in which it is looked up moves them away from its label, by which a
-    difference of two components would betray it.
-
     ``starts`` has a weight for each component, from which its ridge pulls.
     """
     n_rows, n_classes = components[0].shape
+    batches = [pool_batch(components, labels, row_weights, floor)] if n_rows else []
+    return fit_pool_on(batches, starts, n_classes, floor, n_threads)
+
+
+def fit_pool_on(
+    batches: Sequence[PoolBatch], starts: Floats, n_classes: int, floor: float, n_threads: int = 1
+) -> LogPool:
+    """The same on rows that come in batches: the loss and its slopes are sums over them.
+
+    The problem is convex: a minimum is the minimum. Weights are at least 0 not only because a vote against oneself
+    makes no sense: leaving a row out of the counts in which it is looked up moves them away from its label, by which a
+    difference of two components would betray it.
+    """
     start = np.repeat(starts[:, np.newaxis], n_classes, axis=1)
-    if n_rows == 0 or n_classes == 1:
+    if not batches or n_classes == 1:
         return LogPool(start, np.zeros(n_classes), floor)
-    logs = np.stack([log_floored(proba, floor) for proba in components], axis=1).astype(np.float32)
     n_weights = start.size
 
     def objective(x: Floats) -> tuple[float, Floats]:
         weights, intercepts = x[:n_weights].reshape(start.shape), x[n_weights:]
-        loss, weight_slopes, intercept_slopes = _core.pool_loss(
-            logs, labels, row_weights, weights, intercepts, n_threads
-        )
+        loss, weight_slopes, intercept_slopes = _summed_loss(batches, weights, intercepts, n_threads)
         mean = weights.mean(axis=1)
         apart, moved = weights - mean[:, np.newaxis], mean - starts
         loss += 0.5 * (MEAN_RIDGE * moved @ moved + CLASS_RIDGE * np.sum(apart**2))
@@ -107,3 +129,16 @@ def fit_pool(
         options={"maxiter": MAX_ITERATIONS, "ftol": 1e-10},
     )
     return LogPool(found.x[:n_weights].reshape(start.shape), found.x[n_weights:], floor)
+
+
+def _summed_loss(
+    batches: Sequence[PoolBatch], weights: Floats, intercepts: Floats, n_threads: int
+) -> tuple[float, Floats, Floats]:
+    """The log-loss in nats of all batches, and its slopes by the weights and by the intercepts."""
+    first, *others = (_core.pool_loss(*batch, weights, intercepts, n_threads) for batch in batches)
+    loss, weight_slopes, intercept_slopes = first
+    for more, by_weights, by_intercepts in others:
+        loss += more
+        weight_slopes += by_weights
+        intercept_slopes += by_intercepts
+    return loss, weight_slopes, intercept_slopes

@@ -250,15 +250,34 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
 
     def _estimate(self, growth: Any) -> tuple[dict[str, Any], Callable[[], Floats]]:
         training = growth[0].training
-        n_threads = self._n_threads()
-        parts, filed = [], []
-        for of_part in growth:
-            ballot = make_ballot(of_part.forest, training.class_weights())
-            tables = make_vote_tables(of_part, ballot, 1.0, self.count, n_threads)
-            filed.append(tables)
-            parts.append(Part(of_part.forest, tables.core, self._leaf_tables(of_part.forest), ballot))
+        filed = [
+            make_vote_tables(
+                of_part, make_ballot(of_part.forest, training.class_weights()), 1.0, self.count, self._n_threads()
+            )
+            for of_part in growth
+        ]
+        return self._estimate_with(growth, filed, training.class_weights(), pool_rows(training, growth[0].seed))
+
+    def _estimate_with(
+        self,
+        growth: Sequence[Growth],
+        filed: Sequence[VoteTables],
+        class_weights: Floats,
+        rows: npt.NDArray[np.uint32],
+    ) -> tuple[dict[str, Any], Callable[[], Floats]]:
+        """The pool is learned from the rows listed, of those whose places are known; all rows are in the tables."""
+        training, n_threads = growth[0].training, self._n_threads()
+        parts = [
+            Part(
+                of_part.forest,
+                tables.core,
+                self._leaf_tables(of_part.forest),
+                make_ballot(of_part.forest, class_weights),
+            )
+            for of_part, tables in zip(growth, filed, strict=True)
+        ]
         names = self._names(len(parts))
-        prior = training.class_weights() / training.class_weights().sum()
+        prior = class_weights / class_weights.sum()
 
         def honest(rows: npt.NDArray[np.uint32] | None) -> list[list[Floats]]:
             return [self._honest(of_part, tables, rows) for of_part, tables in zip(growth, filed, strict=True)]
@@ -266,7 +285,6 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         def with_prior(components: list[Floats]) -> list[Floats]:
             return [*components, np.tile(prior, (len(components[0]), 1))]
 
-        rows = pool_rows(training, growth[0].seed)
         components = with_prior([proba for part in honest(rows) for proba in part])
         known = ~np.isnan([proba[:, 0] for proba in components]).any(axis=0)
         rows, components = rows[known], [proba[known] for proba in components]

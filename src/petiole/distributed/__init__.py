@@ -1,0 +1,11 @@
+"""Past memory and past one machine: counts that add up, on Dask or part by part.
+
+``fit`` takes Dask's collections, Parquet folders, Arrow datasets and iterators of batches. ``predict_proba``,
+``predict`` and ``apply`` ask fitted models lazily, partition by partition; ``log_loss``, ``brier_score`` and
+``accuracy`` are sums over partitions. Only Dask's collections need Dask (``pip install "petiole[dask]"``).
+"""
+
+from petiole.distributed.collections import accuracy, apply, brier_score, log_loss, predict, predict_proba
+from petiole.distributed.fitting import fit
+
+__all__ = ["accuracy", "apply", "brier_score", "fit", "log_loss", "predict", "predict_proba"]

@@ -1,0 +1,114 @@
+"""Data that fits each worker: all have it, each grows some of the trees, and the model is bit for bit the local one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from petiole.dataset import FeatureEncoder
+from petiole.distributed.sharded import unfitted
+from petiole.distributed.sources import Batch
+from petiole.distributed.tasks import Kind
+from petiole.ensemble import ForestClassifier, _fingerprint
+from petiole.forest import Forest
+from petiole.grow import TrainingSet
+from petiole.probability_forest import ProbabilityForestClassifier, part_seed
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The training data in one place."""
+
+    X: Any
+    encoder: FeatureEncoder
+    training: TrainingSet
+
+
+def fit_broadcast(model: Any, engine: Any) -> Any:
+    """Fit a copy of the model on all parts together."""
+    if not isinstance(model, ForestClassifier):
+        return engine.get(engine.call(_fit_alone, unfitted(model), list(engine.parts)))
+    model._check_parameters()
+    seed = model._fresh_seed()
+    (prepared,) = engine.keep([engine.call(prepare, unfitted(model), list(engine.parts))], "bringing rows together")
+    kinds = _kinds(model, seed)
+    pieces = []
+    for kind in kinds:
+        bounds = np.linspace(0, kind.n_trees, min(kind.n_trees, engine.n_workers) + 1).astype(int).tolist()
+        pieces.append([engine.call(grow_some, prepared, kind, low, high) for low, high in itertools.pairwise(bounds)])
+    flat = engine.keep([piece for of_kind in pieces for piece in of_kind], f"growing {model.n_estimators} trees")
+    of_kinds, at = [], 0
+    for of_kind in pieces:
+        of_kinds.append(flat[at : at + len(of_kind)])
+        at += len(of_kind)
+    return engine.get(engine.call(finish_grown, prepared, unfitted(model), seed, of_kinds))
+
+
+def _kinds(model: Any, seed: int) -> list[Kind]:
+    if not isinstance(model, ProbabilityForestClassifier):
+        return [Kind(unfitted(model), int(model.n_estimators), seed)]
+    sizes = model._sizes(int(model.n_estimators))
+    return [Kind(model._grower(kind, size), size, part_seed(seed, kind)) for kind, size in enumerate(sizes) if size > 0]
+
+
+def _fit_alone(model: Any, batches: Sequence[Batch]) -> Any:
+    whole = join_batches(batches)
+    return model.fit(whole.X, whole.y, whole.weights)
+
+
+def prepare(model: Any, batches: Sequence[Batch]) -> Prepared:
+    """Bring the parts together and encode them as ``fit`` does."""
+    whole = join_batches(batches)
+    encoder, training = model._encode_training(whole.X, whole.y, whole.weights)
+    return Prepared(whole.X, encoder, training)
+
+
+def grow_some(prepared: Prepared, kind: Kind, first: int, end: int) -> Forest:
+    """Some trees of a kind."""
+    return kind.grower._grow_range(prepared.training, kind.seed, first, end - first, False)[0]
+
+
+def finish_grown(prepared: Prepared, model: Any, seed: int, pieces: Sequence[Sequence[Forest]]) -> Any:
+    """The rest of ``fit``, given all trees: as a warm start that has nothing left to grow."""
+    joined = [Forest.joined(of_kind) for of_kind in pieces]
+    earlier = joined if isinstance(model, ProbabilityForestClassifier) else joined[0]
+    growth = model._grow(prepared.training, seed, earlier)
+    model._finish(prepared.X, prepared.encoder, growth, prepared.training, seed)
+    if model.warm_start:
+        model.fingerprint_ = _fingerprint(prepared.training)
+    return model
+
+
+def join_batches(batches: Sequence[Batch]) -> Batch:
+    """All rows of the parts, in their order; parts without rows are passed over."""
+    present = [batch for batch in batches if batch.X is not None and len(batch.X)]
+    if not present:
+        raise ValueError("data has no rows: give at least one")
+    if len(present) == 1:
+        return present[0]
+    some_weights = any(batch.weights is not None for batch in present)
+    weights = _join([batch.weights for batch in present]) if some_weights else None
+    return Batch(_join([batch.X for batch in present]), _join([batch.y for batch in present]), weights)
+
+
+def _join(pieces: Sequence[Any]) -> Any:
+    module = type(pieces[0]).__module__.split(".")[0]
+    if module == "pandas":
+        import pandas as pd
+
+        return pd.concat(pieces)
+    if module == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(pieces[0], pa.Table):
+            return pa.concat_tables(pieces, promote_options="permissive")
+        return pa.chunked_array([chunk for piece in pieces for chunk in getattr(piece, "chunks", [piece])])
+    if module == "polars":
+        import polars as pl
+
+        return pl.concat(pieces)
+    return np.concatenate([np.asarray(piece) for piece in pieces])

@@ -1,0 +1,253 @@
+"""Forests on data that is nowhere in one place: trees grow on shards, and then every row counts in every tree.
+
+Grow each tree on one shard; then one pass over all parts counts their rows at the leaves of all trees. Most of them are
+rows that a tree has not seen, so they are what EB-PETs and MOB-ESP call out-of-bag rows (Nielsen 2004).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole.bagging import BaggedPETClassifier
+from petiole.distributed.shards import SHARD_ROWS, Assignment, Shard, assign, make_shards
+from petiole.distributed.tasks import (
+    Coding,
+    Kind,
+    PartTally,
+    Piece,
+    Sample,
+    Standing,
+    copies_in,
+    count_part,
+    filed_votes,
+    grow_shard,
+    stand,
+)
+from petiole.ensemble import Floats, ForestClassifier, Growth, _scores, frequency_tables
+from petiole.forest import Forest
+from petiole.mob_esp import MOBESPClassifier, best_oob_weight, make_ballot
+from petiole.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier, part_seed
+from petiole.smoothing import Raw, as_leaf_estimator
+
+# A class with this share of all rows should be in every shard of this many rows.
+COMMON_CLASS, LARGE_SHARD = 0.01, 1000
+
+
+def fit_sharded(model: ForestClassifier, engine: Any, coding: Coding, shard_rows: int | None) -> ForestClassifier:
+    """Fit a copy of the model; it depends on the seed and on the parts only."""
+    check_sharded(model)
+    seed = model._fresh_seed()
+    kinds = kinds_of(model, seed, coding)
+    n_rows = coding.survey.n_rows
+    shards = make_shards(n_rows, SHARD_ROWS if shard_rows is None else shard_rows)
+    assigned = assign([kind.n_trees for kind in kinds], len(shards), [kind.seed for kind in kinds])
+    shared = engine.share(coding)
+    pieces = _grow(engine, shared, kinds, shards, assigned)
+    prior = coding.survey.class_weights
+    votes = not isinstance(model, BaggedPETClassifier)
+    every = list(pieces.values())
+    (standing,) = engine.keep([engine.call(stand, every, len(kinds), prior, votes)], "joining the trees")
+    tally = _count(engine, shared, standing, pieces, shards, rows_wanted(n_rows, seed), model.count == "distinct")
+    _warn_of_sorted_rows(engine.gather(every), coding)
+    return finish(model, engine.get(standing), tally, coding)
+
+
+def check_sharded(model: Any) -> None:
+    """Refuse what needs all training rows in one place."""
+    if model.bootstrap is False:
+        raise ValueError("bootstrap=False: trees of one shard would all be alike; use 'stratified' or 'plain'")
+    if not isinstance(model, BaggedPETClassifier):
+        return
+    estimator = as_leaf_estimator(model.smoothing)
+    if estimator.learns_from_own_rows and model.count != "distinct":
+        raise ValueError(
+            f"smoothing={estimator!r} leaves rows out of the counts, but these count copies of rows: use "
+            "count='distinct' or mode='broadcast'"
+        )
+    if estimator.needs_held_out and not estimator.out_of_bag_serves:
+        raise ValueError(
+            f"smoothing={estimator!r} learns from trees that are grown on parts of all rows: use mode='broadcast', or "
+            "an estimator that learns from out-of-bag rows, such as HGS(alpha='honest')"
+        )
+
+
+def kinds_of(model: Any, seed: int, coding: Coding) -> list[Kind]:
+    """The kinds of trees that a model has."""
+    if isinstance(model, ProbabilityForestClassifier):
+        sizes = model._sizes(int(model.n_estimators))
+        found = [
+            Kind(model._grower(kind, size), size, part_seed(seed, kind)) for kind, size in enumerate(sizes) if size > 0
+        ]
+    else:
+        found = [Kind(unfitted(model), int(model.n_estimators), seed)]
+    if isinstance(model.split_class_weight, str):
+        # "balanced" means by all rows, not by those of a shard, in which a class may be absent.
+        weights = coding.survey.class_weights
+        scale = dict(zip(coding.classes.tolist(), (weights.sum() / (len(weights) * weights)).tolist(), strict=True))
+        for kind in found:
+            kind.grower.split_class_weight = scale
+    return found
+
+
+def unfitted(model: Any) -> Any:
+    """The same parameters and nothing else."""
+    return type(model)(**model.get_params(deep=False))
+
+
+def rows_wanted(n_rows: dict[int, int], seed: int) -> dict[int, npt.NDArray[np.intp]]:
+    """The rows that weights are learned from, in each part: all, or a sample if there are many."""
+    total = sum(n_rows.values())
+    drawn = np.arange(total)
+    if total > MOST_POOL_ROWS:
+        drawn = np.sort(np.random.default_rng(seed).choice(total, MOST_POOL_ROWS, replace=False))
+    found, start = {}, 0
+    for part in sorted(n_rows):
+        end = start + n_rows[part]
+        low, high = np.searchsorted(drawn, [start, end])
+        found[part] = drawn[low:high] - start
+        start = end
+    return found
+
+
+def _grow(
+    engine: Any, shared: Any, kinds: Sequence[Kind], shards: Sequence[Shard], assigned: Sequence[Assignment]
+) -> dict[int, Any]:
+    """The pieces of each shard that has trees."""
+    used = sorted({task.shard for task in assigned})
+    calls = []
+    for index in used:
+        parts = list(shards[index].parts)
+        tasks = [task for task in assigned if task.shard == index]
+        calls.append(engine.call(grow_shard, [engine.parts[part] for part in parts], parts, shared, list(kinds), tasks))
+    return dict(zip(used, engine.keep(calls, f"growing on {len(used)} shards"), strict=True))
+
+
+def _count(
+    engine: Any,
+    shared: Any,
+    standing: Any,
+    pieces: dict[int, Any],
+    shards: Sequence[Shard],
+    wanted: dict[int, npt.NDArray[np.intp]],
+    distinct: bool,
+) -> PartTally:
+    calls = []
+    for index, shard in enumerate(shards):
+        for part in shard.parts:
+            copies = [engine.call(copies_in, pieces[index], part)] if index in pieces else []
+            calls.append(
+                engine.call(count_part, engine.parts[part], part, shared, standing, copies, wanted[part], distinct)
+            )
+    tally: PartTally = engine.sum(calls, f"counting {len(calls)} parts")
+    return tally
+
+
+def _warn_of_sorted_rows(pieces: Sequence[Sequence[Piece]], coding: Coding) -> None:
+    weights = coding.survey.class_weights
+    common = weights >= COMMON_CLASS * weights.sum()
+    for piece in (piece for of_shard in pieces for piece in of_shard):
+        absent = np.flatnonzero(common & (piece.class_weights == 0))
+        if len(absent) and piece.class_weights.sum() >= LARGE_SHARD:
+            warnings.warn(
+                f"the class {coding.classes[absent[0]]!r} is in {weights[absent[0]] / weights.sum():.1%} of all rows "
+                f"but in none of partition {min(piece.copies)}: rows seem to be sorted, and trees are grown on "
+                "neighbouring rows; shuffle them between the partitions",
+                UserWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def finish(model: Any, standing: Sequence[Standing], tally: PartTally, coding: Coding) -> Any:
+    """From grown trees and the counts of all rows to a fitted copy of the model."""
+    fresh = unfitted(model)
+    fresh._remember_columns(coding.survey.example)
+    fresh.encoder_ = coding.encoder
+    fresh.classes_ = coding.classes
+    fresh.class_weights_ = coding.survey.class_weights
+    n_threads = fresh._n_threads()
+    forests = [
+        of_kind.counts.placed_in(one.forest, n_threads=n_threads)
+        for one, of_kind in zip(standing, tally.tallies, strict=True)
+    ]
+    assert tally.sample is not None
+    fitted, out_of_bag = _FINISH[type(model)](fresh, forests, tally, tally.sample, coding)
+    for name, value in fitted.items():
+        setattr(fresh, name, value)
+    if fresh.oob_score:
+        _score(fresh, out_of_bag(), tally.sample)
+    return fresh
+
+
+def _finish_bagged(
+    model: BaggedPETClassifier, forests: list[Forest], tally: PartTally, sample: Sample, coding: Coding
+) -> tuple[dict[str, Any], Callable[[], Floats]]:
+    (forest,) = forests
+    fitted = model._estimate_with(as_leaf_estimator(model.smoothing), forest, None, None)
+
+    def out_of_bag() -> Floats:
+        return model._out_of_bag(sample.growth(0, forest, coding, model._n_threads()), fitted)
+
+    return fitted | {"trees_": forest}, out_of_bag
+
+
+def _finish_mob_esp(
+    model: MOBESPClassifier, forests: list[Forest], tally: PartTally, sample: Sample, coding: Coding
+) -> tuple[dict[str, Any], Callable[[], Floats]]:
+    (forest,), n_threads, prior = forests, model._n_threads(), coding.survey.class_weights
+    growth = sample.growth(0, forest, coding, n_threads)
+    filed = filed_votes(growth, tally.tallies[0], prior, 1.0, n_threads)
+    if model.oob_weight == "auto":
+        weight = best_oob_weight(filed, growth, model.rows, n_threads)
+    else:
+        weight = float(model.oob_weight)
+        filed.core.mix(weight)
+    fitted = {
+        "trees_": forest,
+        "oob_weight_": weight,
+        "vote_tables_": filed.core,
+        "_ballot": make_ballot(forest, prior),
+        "_fallback": frequency_tables(forest, Raw(), weight, n_threads),
+    }
+    return fitted, lambda: model._out_of_bag(growth, filed, weight)
+
+
+def _finish_probability_forest(
+    model: ProbabilityForestClassifier, forests: list[Forest], tally: PartTally, sample: Sample, coding: Coding
+) -> tuple[dict[str, Any], Callable[[], Floats]]:
+    n_threads, prior = model._n_threads(), coding.survey.class_weights
+    growths: list[Growth] = [sample.growth(kind, forest, coding, n_threads) for kind, forest in enumerate(forests)]
+    filed = [
+        filed_votes(growth, of_kind, prior, 1.0, n_threads)
+        for growth, of_kind in zip(growths, tally.tallies, strict=True)
+    ]
+    return model._estimate_with(growths, filed, prior, np.arange(len(sample.rows), dtype=np.uint32))
+
+
+_FINISH: dict[type, Callable[..., Any]] = {
+    BaggedPETClassifier: _finish_bagged,
+    MOBESPClassifier: _finish_mob_esp,
+    ProbabilityForestClassifier: _finish_probability_forest,
+}
+
+
+def _score(model: Any, proba: Floats, sample: Sample) -> None:
+    """Out-of-bag scores of the rows in the sample."""
+    rows = sample.rows
+    known = ~np.isnan(proba[:, 0])
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    for name, value in _scores(proba[known], rows.labels[known], weights[known]).items():
+        setattr(model, name, value)
+
+
+def take_over(model: Any, fitted: Any) -> None:
+    """Give a model what a fitted copy has learned, in place of what it knew before."""
+    parameters = set(model.get_params(deep=False))
+    for name in [name for name in vars(model) if name not in parameters]:
+        delattr(model, name)
+    vars(model).update({name: value for name, value in vars(fitted).items() if name not in parameters})

@@ -1,0 +1,220 @@
+"""What is done with one part: look at it, grow trees on it, count it. Tasks change none of their arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole.counting import Rows, Tally, members_of, tally_rows
+from petiole.dataset import FeatureEncoder
+from petiole.distributed.shards import Assignment
+from petiole.distributed.sources import Batch
+from petiole.ensemble import Growth
+from petiole.forest import Forest, sample_copies
+from petiole.grow import TrainingSet
+from petiole.mob_esp import VoteTables, make_ballot
+from petiole.survey import Survey, encode_part, kept_rows, survey_rows
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How every part is read."""
+
+    encoder: FeatureEncoder
+    survey: Survey
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        return self.survey.classes
+
+    def rows(self, batch: Batch, part: int) -> Rows | None:
+        """The rows of a part as the core takes them; None if there are none."""
+        kept = kept_rows(batch.X, batch.y, batch.weights, part)
+        if kept is None:
+            return None
+        matrix, labels = encode_part(kept, self.survey, self.encoder, part)
+        return Rows(matrix, labels, kept.weights)
+
+    def training_set(self, rows: Rows) -> TrainingSet:
+        return TrainingSet(rows.matrix, rows.labels, rows.weights, self.encoder.n_categories, self.classes)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Trees that are grown alike: who grows them, how many, from which seed."""
+
+    grower: Any
+    n_trees: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some trees of a kind, and how often each row of a part is in their samples: ``copies[part][tree]``."""
+
+    kind: int
+    first: int
+    forest: Forest
+    copies: dict[int, dict[int, npt.NDArray[np.uint8]]]
+    class_weights: Floats
+
+
+def survey_part(batch: Batch, part: int, categorical: Any, sketches: bool) -> Survey | None:
+    """Look at a part."""
+    rows = kept_rows(batch.X, batch.y, batch.weights, part)
+    return survey_rows(rows, part, categorical, sketches=sketches)
+
+
+def grow_shard(
+    batches: Sequence[Batch],
+    parts: Sequence[int],
+    coding: Coding,
+    kinds: Sequence[Kind],
+    assigned: Sequence[Assignment],
+) -> list[Piece]:
+    """Grow trees on some parts together."""
+    rows = [coding.rows(batch, part) for batch, part in zip(batches, parts, strict=True)]
+    present = [(part, one) for part, one in zip(parts, rows, strict=True) if one is not None]
+    training = coding.training_set(_joined([one for _, one in present]))
+    sizes = [(part, len(one)) for part, one in present]
+    return [_grow_piece(training, sizes, kinds[task.kind], task) for task in assigned]
+
+
+def _grow_piece(training: TrainingSet, sizes: Sequence[tuple[int, int]], kind: Kind, task: Assignment) -> Piece:
+    forest, _ = kind.grower._grow_range(training, kind.seed, task.first, task.n_trees, False)
+    copies: dict[int, dict[int, npt.NDArray[np.uint8]]] = {part: {} for part, _ in sizes}
+    for tree in range(task.first, task.first + task.n_trees):
+        drawn = sample_copies(training, kind.grower.bootstrap, kind.seed, tree)
+        times = np.minimum(drawn, 255).astype(np.uint8) if drawn.size else np.ones(training.n_rows, dtype=np.uint8)
+        start = 0
+        for part, n_rows in sizes:
+            copies[part][tree] = times[start : start + n_rows]
+            start += n_rows
+    return Piece(task.kind, task.first, forest, copies, training.class_weights())
+
+
+def copies_in(pieces: Sequence[Piece], part: int) -> list[tuple[int, dict[int, npt.NDArray[np.uint8]]]]:
+    """What a part needs to know of the trees that were grown on it: kinds and copies."""
+    return [(piece.kind, piece.copies[part]) for piece in pieces]
+
+
+class Standing:
+    """A forest as it stands while rows are counted, with how it votes if that is asked for."""
+
+    def __init__(self, forest: Forest, prior: Floats, votes: bool) -> None:
+        self.forest = forest
+        self._prior = prior
+        self._votes = votes
+
+    @functools.cached_property
+    def ballot(self) -> Any:
+        return make_ballot(self.forest, self._prior) if self._votes else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "ballot"}
+
+
+def stand(pieces: Sequence[Sequence[Piece]], n_kinds: int, prior: Floats, votes: bool) -> list[Standing]:
+    """The trees of all shards, kind by kind and in their order."""
+    every = sorted((piece for of_shard in pieces for piece in of_shard), key=lambda piece: (piece.kind, piece.first))
+    return [
+        Standing(Forest.joined([piece.forest for piece in every if piece.kind == kind]), prior, votes)
+        for kind in range(n_kinds)
+    ]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A few rows, to learn from what they are told by trees that have not seen them; ``copies[kind][tree]``."""
+
+    rows: Rows
+    copies: list[dict[int, npt.NDArray[np.uint8]]]
+
+    def __add__(self, other: Sample) -> Sample:
+        copies = [
+            _joined_copies(one, len(self.rows), two, len(other.rows))
+            for one, two in zip(self.copies, other.copies, strict=True)
+        ]
+        return Sample(_joined([self.rows, other.rows]), copies)
+
+    def growth(self, kind: int, forest: Forest, coding: Coding, n_threads: int) -> Growth:
+        """Where the rows are in the trees of a kind."""
+        rows = Rows(self.rows.matrix, self.rows.labels, self.rows.weights, self.copies[kind])
+        return Growth(forest, members_of(forest, rows, n_threads), coding.training_set(rows), None)
+
+
+@dataclass(frozen=True)
+class PartTally:
+    """What a part adds to the forests of all kinds, and those of its rows that were asked for."""
+
+    tallies: list[Tally]
+    sample: Sample | None
+
+    def __add__(self, other: PartTally) -> PartTally:
+        tallies = [one + two for one, two in zip(self.tallies, other.tallies, strict=True)]
+        samples = [sample for sample in (self.sample, other.sample) if sample is not None]
+        return PartTally(tallies, sum(samples[1:], start=samples[0]) if samples else None)
+
+
+def count_part(
+    batch: Batch,
+    part: int,
+    coding: Coding,
+    standing: Sequence[Standing],
+    copies: Sequence[Sequence[tuple[int, dict[int, npt.NDArray[np.uint8]]]]],
+    wanted: npt.NDArray[np.intp],
+    distinct: bool,
+) -> PartTally | None:
+    """Count a part at the leaves of all trees, and pick the rows that are wanted."""
+    rows = coding.rows(batch, part)
+    if rows is None:
+        return None
+    of_kind: list[dict[int, npt.NDArray[np.uint8]]] = [{} for _ in standing]
+    for of_shard in copies:
+        for kind, drawn in of_shard:
+            of_kind[kind].update(drawn)
+    tallies = []
+    for one, drawn in zip(standing, of_kind, strict=True):
+        seen = Rows(rows.matrix, rows.labels, rows.weights, drawn)
+        tally = tally_rows(one.forest, seen, distinct=distinct, ballot=one.ballot)
+        tallies.append(Tally(tally.counts.out_of_bag_alone(), tally.votes))
+    return PartTally(tallies, _pick(rows, of_kind, wanted))
+
+
+def _pick(rows: Rows, of_kind: Sequence[dict[int, Any]], wanted: npt.NDArray[np.intp]) -> Sample | None:
+    if not len(wanted):
+        return None
+    copies = [{tree: times[wanted] for tree, times in drawn.items()} for drawn in of_kind]
+    return Sample(rows.part(wanted), copies)
+
+
+def filed_votes(growth: Growth, tally: Tally, prior: Floats, oob_weight: float, n_threads: int) -> VoteTables:
+    """Vote tables of all rows, beside the votes on the rows of a growth."""
+    from petiole import _core
+
+    assert tally.votes is not None
+    winners, votes = _core.out_of_bag_votes(growth.members, make_ballot(growth.forest, prior), n_threads)
+    return VoteTables(tally.votes.tables(oob_weight), winners, votes)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    weights = None
+    if any(part.weights is not None for part in parts):
+        weights = np.concatenate([np.ones(len(part)) if part.weights is None else part.weights for part in parts])
+    return Rows(
+        np.concatenate([part.matrix for part in parts]), np.concatenate([part.labels for part in parts]), weights
+    )
+
+
+def _joined_copies(one: dict[int, Any], n_one: int, two: dict[int, Any], n_two: int) -> dict[int, Any]:
+    nothing = (np.zeros(n_one, dtype=np.uint8), np.zeros(n_two, dtype=np.uint8))
+    return {tree: np.concatenate([one.get(tree, nothing[0]), two.get(tree, nothing[1])]) for tree in sorted(one | two)}
