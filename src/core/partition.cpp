@@ -13,10 +13,12 @@ constexpr std::uint32_t kFewCodes = 4;
 template <class W>
 void copy_column(const Window<W>& window, FrameColumn& column, Codes& storage) {
   storage = Codes(window.size(), std::uint64_t{column.n_codes} + 1);
+  const std::uint32_t n = window.size();
+  const RowId* rows = window.rows();  // asked once: the compiler must think that writing a byte may move them
   column.codes->visit([&](const auto* codes) {
     storage.visit([&](auto* fresh) {
       using Code = std::remove_pointer_t<decltype(fresh)>;
-      for (std::uint32_t i = 0; i < window.size(); ++i) fresh[i] = static_cast<Code>(codes[window.rows()[i]]);
+      for (std::uint32_t i = 0; i < n; ++i) fresh[i] = static_cast<Code>(codes[rows[i]]);
     });
   });
   column.codes = &storage;
@@ -46,9 +48,10 @@ void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, C
     }
     if (!column.nominal) column.n_codes = n_present - (column.has_missing ? 1 : 0);
     storage = Codes(n, std::uint64_t{column.n_codes} + 1);
+    const std::uint32_t* new_code = scratch.new_code.data();
     storage.visit([&](auto* fresh) {
       using Code = std::remove_pointer_t<decltype(fresh)>;
-      for (std::uint32_t i = 0; i < n; ++i) fresh[i] = static_cast<Code>(scratch.new_code[codes[rows[i]]]);
+      for (std::uint32_t i = 0; i < n; ++i) fresh[i] = static_cast<Code>(new_code[codes[rows[i]]]);
     });
     column.codes = &storage;
   });
@@ -101,9 +104,9 @@ TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::u
                       PartitionScratch<W>& scratch) {
   const std::uint32_t n = window.size();
   scratch.reserve(n);
-  RowId* row = window.rows();
-  ClassId* label = window.labels();
-  W* weight = window.weights();
+  RowId *row = window.rows(), *right_row = scratch.row.data();
+  ClassId *label = window.labels(), *right_label = scratch.label.data();
+  W *weight = window.weights(), *right_weight = scratch.weight.data();
   // Left entries move down in place, right entries wait in the scratch:
   //   row   a B c D E f    (capitals go right)
   //   in place: a c f      scratch: B D E     then the scratch is appended.
@@ -123,16 +126,16 @@ TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::u
       row[n_left] = r;
       label[n_left] = y;
       weight[n_left] = w;
-      scratch.row[n_right] = r;
-      scratch.label[n_right] = y;
-      scratch.weight[n_right] = w;
+      right_row[n_right] = r;
+      right_label[n_right] = y;
+      right_weight[n_right] = w;
       n_left += 1 - right;
       n_right += right;
     }
   });
-  std::copy_n(scratch.row.begin(), n_right, row + n_left);
-  std::copy_n(scratch.label.begin(), n_right, label + n_left);
-  std::copy_n(scratch.weight.begin(), n_right, weight + n_left);
+  std::copy_n(right_row, n_right, row + n_left);
+  std::copy_n(right_label, n_right, label + n_left);
+  std::copy_n(right_weight, n_right, weight + n_left);
   return {n_left, static_cast<RowId>(low), static_cast<RowId>(high)};
 }
 
