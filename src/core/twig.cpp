@@ -60,9 +60,12 @@ void Twig<W>::open(const SearchContext& context, const Window<W>& window) {
   n_ = window.size();
   ++n_opened_;
   if (columns_.size() < frame_->columns.size()) columns_.resize(frame_->columns.size());
-  std::copy_n(window.rows(), n_, row_.begin());
-  std::copy_n(window.labels(), n_, label_.begin());
-  std::copy_n(window.weights(), n_, weight_.begin());
+  for (std::uint32_t i = 0; i < n_; ++i) {
+    const Entry<W>& entry = window.entries()[i];
+    row_[i] = entry.row;
+    label_[i] = entry.label;
+    weight_[i] = entry.weight;
+  }
   // Classes are numbered among those of the twig, in their order.
   constexpr ClassId kAbsent = std::numeric_limits<ClassId>::max();
   local_class_.assign(static_cast<std::size_t>(context.n_classes), kAbsent);

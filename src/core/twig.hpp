@@ -38,6 +38,9 @@ class Twig {
   RowId row(std::uint32_t slot) const { return row_[slot]; }  // of the frame
   ClassId label(std::uint32_t slot) const { return label_[slot]; }
   W weight(std::uint32_t slot) const { return weight_[slot]; }
+  Entry<W> entry(std::uint32_t slot) const {
+    return {row_[slot], label_[slot], static_cast<typename Entry<W>::Stored>(weight_[slot])};
+  }
   const Frame& frame() const { return *frame_; }
 
   // Makes these slots the node that is searched.
