@@ -282,10 +282,10 @@ class Grower {
         twig_branches_[branch] |= Slots{1} << slot;
       });
     } else {
-      const TwigCut& cut = twig_cuts_[chosen];
-      rule.threshold = threshold(twig_.frame(), column, twig_.row(cut.low), twig_.row(cut.high));
-      twig_branches_.push_back(cut.left);
-      twig_branches_.push_back(task.slots & ~cut.left);
+      const TwigSides sides = twig_.sides_of(candidate.column, twig_cuts_[chosen]);
+      rule.threshold = threshold(twig_.frame(), column, twig_.row(sides.low), twig_.row(sides.high));
+      twig_branches_.push_back(sides.left);
+      twig_branches_.push_back(task.slots & ~sides.left);
     }
     rule.feature = column.feature;
     add_children(task, std::move(rule));
