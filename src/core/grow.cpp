@@ -78,9 +78,13 @@ class Grower {
   void add_root(std::uint64_t seed) {
     const std::uint32_t most = multiplicity_.empty() ? 1 : *std::max_element(multiplicity_.begin(), multiplicity_.end());
     Window<W> window{frame_of(dataset_, most), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, 0};
+    context_.dataset_weight = 0;
+    Entry<W>* entries = window.entries();
     for (RowId row = 0; row < dataset_.n_rows(); ++row) {
-      window.entries()[window.end] = {row, dataset_.labels[row], static_cast<typename Entry<W>::Stored>(weight(row))};
-      window.end += weight(row) > 0;
+      const double of_row = weight(row);
+      entries[window.end] = {row, dataset_.labels[row], static_cast<typename Entry<W>::Stored>(of_row)};
+      window.end += of_row > 0;
+      context_.dataset_weight += of_row;
     }
     prepare_context();
     add_nodes(1);
@@ -95,9 +99,7 @@ class Grower {
   void prepare_context() {
     context_.options = &options_;
     context_.n_classes = dataset_.n_classes;
-    context_.dataset_weight = 0;
     context_.many_valued.clear();
-    for (RowId row = 0; row < dataset_.n_rows(); ++row) context_.dataset_weight += weight(row);
     if constexpr (!std::is_same_v<W, double>) {
       const bool logarithms = options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio;
       const auto largest = static_cast<std::uint32_t>(context_.dataset_weight);
@@ -476,9 +478,13 @@ class Grower {
   double threshold(const Frame& frame, const FrameColumn& column, RowId low_row, RowId high_row) const {
     const Column& whole = dataset_.columns[static_cast<std::size_t>(column.feature)];
     const RowId low = frame.dataset_row(low_row), high = frame.dataset_row(high_row);
-    const double middle = whole.bin_low.empty()
-                              ? midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature))
-                              : midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
+    double middle = 0;
+    if (!whole.values.empty())
+      middle = midpoint(whole.values[whole.codes.at(low)], whole.values[whole.codes.at(high)]);
+    else if (!whole.bin_low.empty())
+      middle = midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
+    else
+      middle = midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature));
     if (!options_.thresholds_from_data) return middle;
     return *(std::upper_bound(whole.distinct.begin(), whole.distinct.end(), middle) - 1);
   }

@@ -92,10 +92,11 @@ void Twig<W>::enter(Slots node) {
     const Slots here = slots_of_class_[k] & node;
     W total{0}, true_total{0};
     for_each_slot(here, [&](std::uint32_t slot) {
-      total += scaled_[slot];
       true_total += weight_[slot];
+      if constexpr (std::is_same_v<W, double>) total += scaled_[slot];
       node_label_[slot] = static_cast<std::uint8_t>(n_present_);
     });
+    if constexpr (!std::is_same_v<W, double>) total = true_total;  // counts are never scaled
     totals_[k] = total;
     true_total_ += true_total;
     heaviest_ = std::max(heaviest_, true_total);
@@ -114,6 +115,10 @@ void Twig<W>::rank(const FrameColumn& column, RankedColumn& ranked) {
       ranked.missing |= Slots{codes[row_[i]] == column.n_codes} << i;
     const Slots known = all() & ~ranked.missing;
     if (column.nominal) return;  // searched by the codes that it has
+    if (column.n_codes <= kTwigRows && !column.has_missing) {
+      for (std::uint32_t i = 0; i < n_; ++i) ranks[i] = static_cast<std::uint8_t>(codes[row_[i]]);
+      return;
+    }
     if (column.n_codes <= kTwigRows) {
       for_each_slot(known, [&](std::uint32_t i) { ranks[i] = static_cast<std::uint8_t>(codes[row_[i]]); });
       return;
