@@ -59,7 +59,13 @@ class NumericCoder {
   Column code(std::span<const double> values) {
     values_ = values;
     Column column;
-    if (code_small_integers(column)) return column;
+    if (!code_small_integers(column)) code_by_rank(column);
+    if (column.codes.width() == 1 && column.bin_low.empty()) keep_values(column);
+    return column;
+  }
+
+ private:
+  void code_by_rank(Column& column) {
     sort_known_rows();
     column.has_missing = items_.size() < values_.size();
     rank(column);
@@ -67,10 +73,14 @@ class NumericCoder {
     column.heaviest_code = heaviest_code();
     write_codes(column);
     if (options_.keep_distinct) keep_distinct(column);
-    return column;
   }
 
- private:
+  // A short table is quicker to look values up in than the matrix.
+  void keep_values(Column& column) {
+    column.values.resize(std::size_t{column.n_codes} + 1);
+    for (std::size_t row = 0; row < values_.size(); ++row) column.values[column.codes.at(row)] = values_[row];
+  }
+
   // Whole numbers in a narrow range, such as counts and grades, need no sort: a table says which of them occur.
   bool code_small_integers(Column& column) {
     double low = std::numeric_limits<double>::infinity(), high = -low;

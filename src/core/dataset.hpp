@@ -18,6 +18,7 @@ struct Column {
   bool has_missing = false;
   double heaviest_code = std::numeric_limits<double>::infinity();  // no code has more weight than this
   std::vector<double> bin_low, bin_high;  // only with bins: the smallest and the largest value in each bin
+  std::vector<double> values;             // only without bins and with few codes: the value of each
   std::vector<double> distinct;           // only when asked for: the sorted distinct values
 };
 

@@ -35,8 +35,10 @@ class ForestCounter {
       : dataset_(dataset), options_(options), sampler_(options.bootstrap, dataset.labels, dataset.n_classes),
         prior_(static_cast<std::size_t>(dataset.n_classes), 0.0) {
     for (RowId row = 0; row < dataset.n_rows(); ++row) prior_[dataset.labels[row]] += dataset.weight(row);
-    can_spread_ = std::any_of(dataset.columns.begin(), dataset.columns.end(),
-                              [](const Column& column) { return column.nominal || column.has_missing; });
+    for (const Column& column : dataset.columns) {
+      any_missing_ |= column.has_missing;
+      can_spread_ |= column.nominal || column.has_missing;
+    }
   }
 
   const Sampler& sampler() const { return sampler_; }
@@ -49,7 +51,7 @@ class ForestCounter {
     place_sample(tree, scratch, members);
     LeafFacts facts = facts_of_sample(tree, members, scratch.tally);
     Router router(tree);
-    router.reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), members.reach);
+    router.reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members.reach);
     return finish(tree, members, std::move(facts), scratch.tally);
   }
 
@@ -59,7 +61,7 @@ class ForestCounter {
     scratch.unseen.resize(dataset_.n_rows());
     std::iota(scratch.unseen.begin(), scratch.unseen.end(), RowId{0});
     tree.spread_weights = sums_of_leaves(tree);
-    Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), members.reach);
+    Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members.reach);
     return finish(tree, members, facts_as_grown(tree, members, scratch.tally), scratch.tally);
   }
 
@@ -141,24 +143,26 @@ class ForestCounter {
   }
 
   void tally_sample(const Members::OfTree& members, LeafTally& tally) const {
-    tally.start(static_cast<std::size_t>(members.n_leaves), dataset_.n_classes);
-    for (RowId row = 0; row < dataset_.n_rows(); ++row) {
-      const std::uint16_t copies = members.copies_of(row);
-      if (copies == 0) continue;
-      const double weight = dataset_.weight(row);
-      members.reach.visit(row, [&](LeafId leaf, double share) {
-        tally.add(leaf, dataset_.labels[row], share * weight, share * weight * copies);
-      });
-    }
+    tally_rows(members, tally, [](std::uint16_t copies) { return copies > 0; });
+  }
+
+  // Adds up the rows of which counts(copies) is true.
+  template <class F>
+  void tally_rows(const Members::OfTree& members, LeafTally& tally, F&& counts) const {
+    tally.add_up(static_cast<std::size_t>(members.n_leaves), dataset_.n_classes, [&](auto&& add) {
+      for (RowId row = 0; row < dataset_.n_rows(); ++row) {
+        const std::uint16_t copies = members.copies_of(row);
+        if (!counts(copies)) continue;
+        const double weight = dataset_.weight(row);
+        members.reach.visit(row, [&](LeafId leaf, double share) {
+          add(leaf, dataset_.labels[row], share * weight, share * weight * copies);
+        });
+      }
+    });
   }
 
   LeafCounts out_of_bag(const Members::OfTree& members, LeafTally& tally) const {
-    tally.start(static_cast<std::size_t>(members.n_leaves), dataset_.n_classes);
-    for (RowId row = 0; row < dataset_.n_rows(); ++row) {
-      if (members.copies_of(row) > 0) continue;
-      const double weight = dataset_.weight(row);
-      members.reach.visit(row, [&](LeafId leaf, double share) { tally.add(leaf, dataset_.labels[row], share * weight, 0); });
-    }
+    tally_rows(members, tally, [](std::uint16_t copies) { return copies == 0; });
     return entries_of(tally);
   }
 
@@ -175,7 +179,7 @@ class ForestCounter {
   const ForestOptions& options_;
   Sampler sampler_;
   std::vector<double> prior_;
-  bool can_spread_ = false;
+  bool any_missing_ = false, can_spread_ = false;
 };
 
 // Whether rows may be divided over branches while trees are grown.

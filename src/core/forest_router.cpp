@@ -258,7 +258,7 @@ Members ForestRouter::members(const Matrix& queries, ThreadPool& pool) const {
     members.trees[t].reach.reset(members.n_rows);
     members.trees[t].n_leaves = trees_[t].general.n_leaves();
     members.trees[t].copies.assign(members.n_rows, 0);
-    trees_[t].general.reach(queries, all.data(), all.size(), members.trees[t].reach);
+    trees_[t].general.reach(queries, all.data(), all.size(), false, members.trees[t].reach);
   });
   return members;
 }

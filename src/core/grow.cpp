@@ -84,11 +84,13 @@ class Grower {
   void add_root(Start start) {
     const std::uint32_t most = multiplicity_.empty() ? 1 : *std::max_element(multiplicity_.begin(), multiplicity_.end());
     Window<W> window{frame_of(dataset_, most), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, 0};
+    context_.dataset_weight = 0;
+    Entry<W>* entries = window.entries();
     for (RowId row = 0; row < dataset_.n_rows(); ++row) {
-      window.rows()[window.end] = row;
-      window.labels()[window.end] = dataset_.labels[row];
-      window.weights()[window.end] = static_cast<W>(weight(row));
-      window.end += weight(row) > 0;
+      const double of_row = weight(row);
+      entries[window.end] = {row, dataset_.labels[row], static_cast<typename Entry<W>::Stored>(of_row)};
+      window.end += of_row > 0;
+      context_.dataset_weight += of_row;
     }
     prepare_context(start.dataset_weight);
     add_nodes(1);
@@ -103,9 +105,7 @@ class Grower {
   void prepare_context(double dataset_weight) {
     context_.options = &options_;
     context_.n_classes = dataset_.n_classes;
-    context_.dataset_weight = 0;
     context_.many_valued.clear();
-    for (RowId row = 0; row < dataset_.n_rows(); ++row) context_.dataset_weight += weight(row);
     if constexpr (!std::is_same_v<W, double>) {
       const bool logarithms = options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio;
       const auto largest = static_cast<std::uint32_t>(context_.dataset_weight);
@@ -138,8 +138,7 @@ class Grower {
 
   // The weight of each class at a node, in class_counts_.
   void count_classes(const Window<W>& window) {
-    const ClassId* labels = window.labels();
-    const W* weights = window.weights();
+    const Entry<W>* entries = window.entries();
     const std::uint32_t n = window.size();
     // Rows of one class often follow each other, and adding to the same number has to wait for the last addition: so there
     // are two of each.
@@ -149,10 +148,10 @@ class Grower {
     W* odd = even + width;
     std::uint32_t i = 0;
     for (; i + 1 < n; i += 2) {
-      even[labels[i]] += weights[i];
-      odd[labels[i + 1]] += weights[i + 1];
+      even[entries[i].label] += entries[i].weight;
+      odd[entries[i + 1].label] += entries[i + 1].weight;
     }
-    if (i < n) even[labels[i]] += weights[i];
+    if (i < n) even[entries[i].label] += entries[i].weight;
     for (std::size_t k = 0; k < width; ++k) even[k] += odd[k];
     class_counts_.resize(width);
   }
@@ -181,7 +180,7 @@ class Grower {
     if (leaf_of_row_ == nullptr) return;
     const Window<W>& window = task.window;
     for (std::uint32_t i = 0; i < window.size(); ++i)
-      (*leaf_of_row_)[window.frame->dataset_row(window.rows()[i])] = task.node;
+      (*leaf_of_row_)[window.frame->dataset_row(window.entries()[i].row)] = task.node;
   }
 
   void split_if_useful(Task<W> task) {
@@ -191,7 +190,7 @@ class Grower {
     keep_counts(task.node);
     if (must_be_leaf(task.depth)) return record_leaf(task);
     if (compacting_pays(window)) compact(window, compact_scratch_);
-    view_rows(*window.frame, window.rows(), window.labels(), window.weights(), window.size());
+    view_rows(*window.frame, window.entries(), window.size());
     interrupt_->check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
     find_candidates(task.key, *window.frame, [this](std::size_t first) { search(first); });
     const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
@@ -246,7 +245,7 @@ class Grower {
         continue;
       }
       if (view_.n == 0) view_node(task);
-      candidates_[i] = find_candidate(context_, view_, columns_[i], scratch_[0]);
+      petiole::find_candidates(context_, view_, &columns_[i], 1, scratch_[0], &candidates_[i]);
     }
   }
 
@@ -258,9 +257,7 @@ class Grower {
   Task<W> without_twig(const TwigTask& task, const Window<W>& twig) const {
     Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(__builtin_popcountll(task.slots))), 0, 0};
     for_each_slot(task.slots, [&](std::uint32_t slot) {
-      window.rows()[window.end] = twig_.row(slot);
-      window.labels()[window.end] = twig_.label(slot);
-      window.weights()[window.end++] = twig_.weight(slot);
+      window.entries()[window.end++] = twig_.entry(slot);
     });
     return {task.node, task.depth, task.key, std::move(window), true};
   }
@@ -268,14 +265,11 @@ class Grower {
   // The rows of a twig's node in a row, for the search and the routing of nominal attributes.
   void view_node(const TwigTask& task) {
     count_classes(task);
-    auto& [rows, labels, weights] = twig_entries_;
     std::uint32_t n = 0;
     for_each_slot(task.slots, [&](std::uint32_t slot) {
-      rows[n] = twig_.row(slot);
-      labels[n] = twig_.label(slot);
-      weights[n++] = twig_.weight(slot);
+      twig_entries_[n++] = twig_.entry(slot);
     });
-    view_rows(twig_.frame(), rows.data(), labels.data(), weights.data(), n);
+    view_rows(twig_.frame(), twig_entries_.data(), n);
   }
 
   void count_classes(const TwigTask& task) {
@@ -297,10 +291,10 @@ class Grower {
         twig_branches_[branch] |= Slots{1} << slot;
       });
     } else {
-      const TwigCut& cut = twig_cuts_[chosen];
-      rule.threshold = threshold(twig_.frame(), column, twig_.row(cut.low), twig_.row(cut.high));
-      twig_branches_.push_back(cut.left);
-      twig_branches_.push_back(task.slots & ~cut.left);
+      const TwigSides sides = twig_.sides_of(candidate.column, twig_cuts_[chosen]);
+      rule.threshold = threshold(twig_.frame(), column, twig_.row(sides.low), twig_.row(sides.high));
+      twig_branches_.push_back(sides.left);
+      twig_branches_.push_back(task.slots & ~sides.left);
     }
     rule.feature = column.feature;
     add_children(task, std::move(rule));
@@ -319,11 +313,9 @@ class Grower {
   }
 
   // Numbers the labels among the classes present at the node, as class_counts_ has them.
-  void view_rows(const Frame& frame, const RowId* rows, const ClassId* labels, const W* weights, std::uint32_t n) {
+  void view_rows(const Frame& frame, const Entry<W>* entries, std::uint32_t n) {
     view_.frame = &frame;
-    view_.rows = rows;
-    view_.labels = labels;
-    view_.weights = weights;
+    view_.entries = entries;
     view_.n = n;
     view_.class_totals.clear();
     view_.class_scale.clear();
@@ -337,9 +329,10 @@ class Grower {
       view_.weight += static_cast<double>(class_counts_[k]);
     }
     if (view_.class_totals.size() == local_class_.size()) return;
-    local_labels_.resize(n);
-    for (std::uint32_t i = 0; i < n; ++i) local_labels_[i] = local_class_[labels[i]];
-    view_.labels = local_labels_.data();
+    if (local_entries_.size() < n) local_entries_.resize(n);
+    for (std::uint32_t i = 0; i < n; ++i)
+      local_entries_[i] = {entries[i].row, local_class_[entries[i].label], entries[i].weight};
+    view_.entries = local_entries_.data();
   }
 
   // search(first) fills candidates_ for columns_[first..].
@@ -388,16 +381,17 @@ class Grower {
 
   void search(std::size_t first) {
     candidates_.resize(columns_.size());
-    const auto n = static_cast<int>(columns_.size() - first);
-    const auto body = [&](int thread, int item) {
-      const std::size_t i = first + static_cast<std::size_t>(item);
-      candidates_[i] = find_candidate(context_, view_, columns_[i], scratch_[static_cast<std::size_t>(thread)]);
+    const std::size_t n = columns_.size() - first;
+    if (n == 0) return;
+    const auto body = [&](std::size_t thread, std::size_t begin, std::size_t n_columns) {
+      petiole::find_candidates(context_, view_, &columns_[begin], n_columns, scratch_[thread], &candidates_[begin]);
     };
-    if (pool_.n_threads() > 1 && std::uint64_t{view_.n} * static_cast<std::uint64_t>(n) >= kParallelCells) {
-      pool_.run(n, body);
-    } else {
-      for (int item = 0; item < n; ++item) body(0, item);
-    }
+    if (pool_.n_threads() > 1 && std::uint64_t{view_.n} * n >= kParallelCells)
+      pool_.run(static_cast<int>(n), [&](int thread, int item) {
+        body(static_cast<std::size_t>(thread), first + static_cast<std::size_t>(item), 1);
+      });
+    else
+      body(0, first, n);
   }
 
   void split(Task<W>& task, const Candidate& candidate) {
@@ -443,14 +437,15 @@ class Grower {
 
   bool has_code(const FrameColumn& column, std::uint32_t wanted) const {
     return column.codes->visit([&](const auto* codes) {
-      return std::any_of(view_.rows, view_.rows + view_.n, [&](RowId row) { return codes[row] == wanted; });
+      return std::any_of(view_.entries, view_.entries + view_.n,
+                         [&](const Entry<W>& entry) { return codes[entry.row] == wanted; });
     });
   }
 
   std::vector<std::uint8_t> codes_present(const FrameColumn& column) const {
     std::vector<std::uint8_t> present(std::size_t{column.n_codes} + 1, 0);
     column.codes->visit([&](const auto* codes) {
-      for (std::uint32_t i = 0; i < view_.n; ++i) present[codes[view_.rows[i]]] = 1;
+      for (std::uint32_t i = 0; i < view_.n; ++i) present[codes[view_.entries[i].row]] = 1;
     });
     return present;
   }
@@ -490,9 +485,13 @@ class Grower {
   double threshold(const Frame& frame, const FrameColumn& column, RowId low_row, RowId high_row) const {
     const Column& whole = dataset_.columns[static_cast<std::size_t>(column.feature)];
     const RowId low = frame.dataset_row(low_row), high = frame.dataset_row(high_row);
-    const double middle = whole.bin_low.empty()
-                              ? midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature))
-                              : midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
+    double middle = 0;
+    if (!whole.values.empty())
+      middle = midpoint(whole.values[whole.codes.at(low)], whole.values[whole.codes.at(high)]);
+    else if (!whole.bin_low.empty())
+      middle = midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
+    else
+      middle = midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature));
     if (!options_.thresholds_from_data) return middle;
     return *(std::upper_bound(whole.distinct.begin(), whole.distinct.end(), middle) - 1);
   }
@@ -503,13 +502,14 @@ class Grower {
       RowId low = 0, high = 0;
       std::uint32_t below = 0, above = column.n_codes;
       for (std::uint32_t i = 0; i < view_.n; ++i) {
-        const std::uint32_t code = codes[view_.rows[i]];
+        const RowId row = view_.entries[i].row;
+        const std::uint32_t code = codes[row];
         if (code <= cut && code >= below) {
           below = code;
-          low = view_.rows[i];
+          low = row;
         } else if (code > cut && code < above) {
           above = code;
-          high = view_.rows[i];
+          high = row;
         }
       }
       return std::pair{low, high};
@@ -519,7 +519,7 @@ class Grower {
   static std::vector<Window<W>> ranges(const Window<W>& parent, const std::vector<std::uint32_t>& offsets) {
     std::vector<Window<W>> children;
     for (std::size_t c = 0; c + 1 < offsets.size(); ++c)
-      children.push_back({parent.frame, parent.entries, parent.begin + offsets[c], parent.begin + offsets[c + 1]});
+      children.push_back({parent.frame, parent.store, parent.begin + offsets[c], parent.begin + offsets[c + 1]});
     return children;
   }
 
@@ -538,30 +538,27 @@ class Grower {
   // C4.5: a row whose tested value is missing goes to every branch, with weight in proportion to the branch's known rows.
   std::vector<Window<W>> divide_missing(const Window<W>& window, const std::vector<std::uint32_t>& offsets) {
     const std::size_t n_children = offsets.size() - 2;
+    const Entry<W>* old = window.entries();
     std::vector<double> known(n_children, 0.0);
     for (std::size_t c = 0; c < n_children; ++c)
-      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) known[c] += static_cast<double>(window.weights()[i]);
+      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) known[c] += static_cast<double>(old[i].weight);
     const double all_known = std::accumulate(known.begin(), known.end(), 0.0);
     const auto heaviest = static_cast<std::size_t>(std::max_element(known.begin(), known.end()) - known.begin());
     const std::uint32_t n_missing = offsets[n_children + 1] - offsets[n_children];
-    auto entries = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
+    auto store = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
     std::vector<Window<W>> children;
     std::uint32_t end = 0;
-    const auto append = [&](std::uint32_t i, W part) {
-      entries->row[end] = window.rows()[i];
-      entries->label[end] = window.labels()[i];
-      entries->weight[end++] = part;
-    };
+    const auto append = [&](std::uint32_t i, typename Entry<W>::Stored part) { (*store)[end++] = {old[i].row, old[i].label, part}; };
     for (std::size_t c = 0; c < n_children; ++c) {
       const std::uint32_t begin = end;
-      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) append(i, window.weights()[i]);
+      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) append(i, old[i].weight);
       for (std::uint32_t i = offsets[n_children]; i < offsets[n_children + 1] && known[c] > 0; ++i) {
-        const auto share = static_cast<double>(window.weights()[i]);
-        const bool whole = share < kMinShare * weight(window.frame->dataset_row(window.rows()[i]));
-        if (!whole) append(i, static_cast<W>(share * known[c] / all_known));
-        else if (c == heaviest) append(i, static_cast<W>(share));
+        const auto share = static_cast<double>(old[i].weight);
+        const bool whole = share < kMinShare * weight(window.frame->dataset_row(old[i].row));
+        if (!whole) append(i, static_cast<typename Entry<W>::Stored>(share * known[c] / all_known));
+        else if (c == heaviest) append(i, old[i].weight);
       }
-      children.push_back({window.frame, entries, begin, end});
+      children.push_back({window.frame, store, begin, end});
     }
     return children;
   }
@@ -594,7 +591,8 @@ class Grower {
 
   std::vector<W> class_counts_;
   NodeView<W> view_;
-  std::vector<ClassId> local_class_, local_labels_;
+  std::vector<ClassId> local_class_;
+  Entries<W> local_entries_;
   std::vector<std::int32_t> columns_, shuffled_;
   std::vector<std::size_t> swaps_;
   std::vector<Candidate> candidates_;
@@ -606,11 +604,7 @@ class Grower {
   std::vector<TwigTask> twig_pending_;
   std::vector<TwigCut> twig_cuts_;
   std::vector<Slots> twig_branches_;
-  struct {
-    std::array<RowId, kTwigRows> rows;
-    std::array<ClassId, kTwigRows> labels;
-    std::array<W, kTwigRows> weights;
-  } twig_entries_;
+  std::array<Entry<W>, kTwigRows> twig_entries_;
 };
 
 // Whole-number arithmetic serves unless weights get divided or scaled, or are too large for its tables.
@@ -620,16 +614,18 @@ bool weights_stay_whole(const Dataset& dataset, Multiplicity multiplicity, const
   if (options.missing == Missing::fractional &&
       std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
     return false;
-  double total = dataset.n_rows();
+  double total = dataset.n_rows(), heaviest = 1;
   if (!dataset.weights.empty() || !multiplicity.empty()) {
     total = 0;
     for (RowId row = 0; row < dataset.n_rows(); ++row) {
       const double weight = dataset.weight(row);
       if (weight != std::floor(weight)) return false;
-      total += multiplicity.empty() ? weight : weight * multiplicity[row];
+      const double of_copies = multiplicity.empty() ? weight : weight * multiplicity[row];
+      total += of_copies;
+      heaviest = std::max(heaviest, of_copies);
     }
   }
-  return total <= std::max<double>(1 << 22, 2.0 * dataset.n_rows());
+  return heaviest <= Entry<std::uint32_t>::kMostWeight && total <= std::max<double>(1 << 22, 2.0 * dataset.n_rows());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "partition.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace petiole {
@@ -13,24 +14,37 @@ constexpr std::uint32_t kFewCodes = 4;
 template <class W>
 void copy_column(const Window<W>& window, FrameColumn& column, Codes& storage) {
   storage = Codes(window.size(), std::uint64_t{column.n_codes} + 1);
+  const std::uint32_t n = window.size();
+  const Entry<W>* entries = window.entries();  // asked once: the compiler must think that writing a byte may move them
   column.codes->visit([&](const auto* codes) {
     storage.visit([&](auto* fresh) {
       using Code = std::remove_pointer_t<decltype(fresh)>;
-      for (std::uint32_t i = 0; i < window.size(); ++i) fresh[i] = static_cast<Code>(codes[window.rows()[i]]);
+      for (std::uint32_t i = 0; i < n; ++i) fresh[i] = static_cast<Code>(codes[entries[i].row]);
     });
   });
   column.codes = &storage;
+}
+
+// A row whose code no other's is before, where nothing is before `first`.
+template <class W, class Before>
+RowId extreme_row(const FrameColumn& column, const Entry<W>* entries, std::uint32_t n, std::uint32_t first, Before before) {
+  return column.codes->visit([&](const auto* codes) {
+    RowId found = entries[0].row;
+    for (std::uint32_t i = 1; i < n && codes[found] != first; ++i)
+      if (before(codes[entries[i].row], codes[found])) found = entries[i].row;
+    return found;
+  });
 }
 
 // Ranks the codes of the window's rows anew. Nominal codes stay, because split tables are indexed by category.
 template <class W>
 void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, CompactScratch& scratch) {
   const std::uint32_t n = window.size();
-  const RowId* rows = window.rows();
+  const Entry<W>* entries = window.entries();
   const std::uint32_t n_old = column.n_codes + (column.has_missing ? 1 : 0);
   column.codes->visit([&](const auto* codes) {
     scratch.present.reserve(n_old);
-    for (std::uint32_t i = 0; i < n; ++i) scratch.present.insert(codes[rows[i]]);
+    for (std::uint32_t i = 0; i < n; ++i) scratch.present.insert(codes[entries[i].row]);
     if (scratch.new_code.size() < n_old) scratch.new_code.resize(n_old);
     std::uint32_t n_present = 0;
     std::uint32_t last = 0;
@@ -46,9 +60,10 @@ void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, C
     }
     if (!column.nominal) column.n_codes = n_present - (column.has_missing ? 1 : 0);
     storage = Codes(n, std::uint64_t{column.n_codes} + 1);
+    const std::uint32_t* new_code = scratch.new_code.data();
     storage.visit([&](auto* fresh) {
       using Code = std::remove_pointer_t<decltype(fresh)>;
-      for (std::uint32_t i = 0; i < n; ++i) fresh[i] = static_cast<Code>(scratch.new_code[codes[rows[i]]]);
+      for (std::uint32_t i = 0; i < n; ++i) fresh[i] = static_cast<Code>(new_code[codes[entries[i].row]]);
     });
     column.codes = &storage;
   });
@@ -81,7 +96,8 @@ void compact(Window<W>& window, CompactScratch& scratch) {
   auto frame = std::make_shared<Frame>();
   frame->n_rows = window.size();
   frame->origin.resize(window.size());
-  for (std::uint32_t i = 0; i < window.size(); ++i) frame->origin[i] = old.dataset_row(window.rows()[i]);
+  Entry<W>* entries = window.entries();
+  for (std::uint32_t i = 0; i < window.size(); ++i) frame->origin[i] = old.dataset_row(entries[i].row);
   frame->column_of.assign(old.column_of.size(), -1);
   frame->storage.resize(old.columns.size());  // never resized again: columns point into it
   for (std::size_t j = 0; j < old.columns.size(); ++j) {
@@ -92,7 +108,7 @@ void compact(Window<W>& window, CompactScratch& scratch) {
       rank_column(window, column, frame->storage[j], scratch);
     if (column.codes != nullptr) frame->add(column);
   }
-  std::iota(window.rows(), window.rows() + window.size(), RowId{0});
+  for (std::uint32_t i = 0; i < window.size(); ++i) entries[i].row = i;
   window.frame = std::move(frame);
 }
 
@@ -101,39 +117,34 @@ TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::u
                       PartitionScratch<W>& scratch) {
   const std::uint32_t n = window.size();
   scratch.reserve(n);
-  RowId* row = window.rows();
-  ClassId* label = window.labels();
-  W* weight = window.weights();
+  Entry<W> *entries = window.entries(), *waiting = scratch.entries.data();
   // Left entries move down in place, right entries wait in the scratch:
-  //   row   a B c D E f    (capitals go right)
+  //   entries   a B c D E f    (capitals go right)
   //   in place: a c f      scratch: B D E     then the scratch is appended.
-  std::uint32_t n_left = 0, n_right = 0;
+  std::uint32_t n_left = 0;
   // The rows next to the cut, as code and row in one number: its maximum on the left, its minimum on the right.
   std::uint64_t low = 0, high = std::numeric_limits<std::uint64_t>::max();
+  const bool many_codes = column.codes->width() > 1;
   column.codes->visit([&](const auto* codes) {
     for (std::uint32_t i = 0; i < n; ++i) {
-      const RowId r = row[i];
-      const ClassId y = label[i];
-      const W w = weight[i];
-      const std::uint32_t code = codes[r];
+      const RowId row = entries[i].row;
+      const std::uint32_t code = codes[row];
       const std::uint32_t right = code > cut;
-      const std::uint64_t key = std::uint64_t{code} << 32 | r, goes_left = std::uint64_t{right} - 1;
-      low = std::max(low, key & goes_left);
-      high = std::min(high, key | goes_left);
-      row[n_left] = r;
-      label[n_left] = y;
-      weight[n_left] = w;
-      scratch.row[n_right] = r;
-      scratch.label[n_right] = y;
-      scratch.weight[n_right] = w;
+      if constexpr (sizeof(*codes) > 1) {
+        const std::uint64_t key = std::uint64_t{code} << 32 | row, goes_left = std::uint64_t{right} - 1;
+        low = std::max(low, key & goes_left);
+        high = std::min(high, key | goes_left);
+      }
+      waiting[i - n_left] = entries[i];
+      entries[n_left] = entries[i];
       n_left += 1 - right;
-      n_right += right;
     }
   });
-  std::copy_n(scratch.row.begin(), n_right, row + n_left);
-  std::copy_n(scratch.label.begin(), n_right, label + n_left);
-  std::copy_n(scratch.weight.begin(), n_right, weight + n_left);
-  return {n_left, static_cast<RowId>(low), static_cast<RowId>(high)};
+  std::copy_n(waiting, n - n_left, entries + n_left);
+  if (many_codes) return {n_left, static_cast<RowId>(low), static_cast<RowId>(high)};
+  // Of few codes, those next to the cut are met early.
+  return {n_left, extreme_row(column, entries, n_left, cut, std::greater<>{}),
+          extreme_row(column, entries + n_left, n - n_left, cut + 1, std::less<>{})};
 }
 
 template <class W>
@@ -143,22 +154,16 @@ std::vector<std::uint32_t> partition_by(const Window<W>& window, const FrameColu
   const std::uint32_t n = window.size();
   scratch.reserve(n);
   std::vector<std::uint32_t> offsets(static_cast<std::size_t>(n_branches) + 1, 0);
+  Entry<W>* entries = window.entries();
   column.codes->visit([&](const auto* codes) {
-    const auto branch = [&](std::uint32_t i) { return static_cast<std::size_t>(branch_of_code[codes[window.rows()[i]]]); };
+    const auto branch = [&](std::uint32_t i) { return static_cast<std::size_t>(branch_of_code[codes[entries[i].row]]); };
     for (std::uint32_t i = 0; i < n; ++i) ++offsets[branch(i) + 1];
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     auto& next = scratch.start;
     next.assign(offsets.begin(), offsets.end() - 1);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      const std::uint32_t to = next[branch(i)]++;
-      scratch.row[to] = window.rows()[i];
-      scratch.label[to] = window.labels()[i];
-      scratch.weight[to] = window.weights()[i];
-    }
+    for (std::uint32_t i = 0; i < n; ++i) scratch.entries[next[branch(i)]++] = entries[i];
   });
-  std::copy_n(scratch.row.begin(), n, window.rows());
-  std::copy_n(scratch.label.begin(), n, window.labels());
-  std::copy_n(scratch.weight.begin(), n, window.weights());
+  std::copy_n(scratch.entries.begin(), n, entries);
   return offsets;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 
 #include "dataset.hpp"
 #include "types.hpp"
@@ -41,26 +42,29 @@ std::shared_ptr<const Frame> frame_of(const Dataset& dataset, std::uint32_t most
 
 // W: std::uint32_t for whole-number weights, double otherwise.
 template <class W>
-struct Entries {
-  std::vector<RowId> row;
-  std::vector<ClassId> label;
-  std::vector<W> weight;
+struct Entry {
+  // Counts are kept in 16 bits, so that an entry is one machine word: it is read and moved once per level of the tree.
+  using Stored = std::conditional_t<std::is_same_v<W, double>, double, std::uint16_t>;
+  RowId row;  // of the frame
+  ClassId label;
+  Stored weight;
 
-  explicit Entries(std::size_t size) : row(size), label(size), weight(size) {}
-  std::size_t size() const { return row.size(); }
+  static constexpr double kMostWeight = std::is_same_v<W, double> ? std::numeric_limits<double>::infinity() : 65535;
 };
+static_assert(sizeof(Entry<std::uint32_t>) == sizeof(std::uint64_t));
+
+template <class W>
+using Entries = std::vector<Entry<W>>;
 
 template <class W>
 struct Window {
   std::shared_ptr<const Frame> frame;
-  std::shared_ptr<Entries<W>> entries;
+  std::shared_ptr<Entries<W>> store;
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
 
   std::uint32_t size() const { return end - begin; }
-  RowId* rows() const { return entries->row.data() + begin; }
-  ClassId* labels() const { return entries->label.data() + begin; }
-  W* weights() const { return entries->weight.data() + begin; }
+  Entry<W>* entries() const { return store->data() + begin; }
 };
 
 // Set of codes seen in a window, walked in increasing order.
@@ -99,16 +103,11 @@ void compact(Window<W>& window, CompactScratch& scratch);
 // Buffers of the partition.
 template <class W>
 struct PartitionScratch {
-  std::vector<RowId> row;
-  std::vector<ClassId> label;
-  std::vector<W> weight;
+  Entries<W> entries;
   std::vector<std::uint32_t> start;
 
   void reserve(std::size_t n) {
-    if (row.size() >= n) return;
-    row.resize(n);
-    label.resize(n);
-    weight.resize(n);
+    if (entries.size() < n) entries.resize(n);
   }
 };
 

@@ -199,7 +199,7 @@ void Router::average(const Matrix& queries, const double* table, std::int64_t n_
   });
 }
 
-void Router::reach(const Matrix& queries, const RowId* rows, std::size_t n, TreeReach& reach) const {
+void Router::reach(const Matrix& queries, const RowId* rows, std::size_t n, bool complete, TreeReach& reach) const {
   queries.visit([&](const auto* data) {
     std::array<decltype(data), kBlock> lanes;
     std::array<std::int32_t, kBlock> nodes;
@@ -210,7 +210,7 @@ void Router::reach(const Matrix& queries, const RowId* rows, std::size_t n, Tree
       if (only_thresholds_) walk_block(lanes, queries.column_stride, nodes.data());
       for (std::size_t r = 0; r < in_block; ++r) {
         const RowId row = rows[begin + r];
-        if (only_thresholds_ && !any_nan(lanes[r], queries.n_columns, queries.column_stride)) {
+        if (only_thresholds_ && (complete || !any_nan(lanes[r], queries.n_columns, queries.column_stride))) {
           reach.leaves()[row] = leaf_index(nodes[r]);
           continue;
         }

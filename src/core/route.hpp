@@ -39,8 +39,9 @@ class Router {
   void count(const Matrix& queries, const ClassId* labels, const double* weights, std::int64_t n_classes,
              double* counts) const;
 
-  // The leaves of the given rows go to where those rows are in `reach`, which has room for all.
-  void reach(const Matrix& queries, const RowId* rows, std::size_t n, TreeReach& reach) const;
+  // The leaves of the given rows go to where those rows are in `reach`, which has room for all. `complete`: it is known that
+  // no value of theirs is missing.
+  void reach(const Matrix& queries, const RowId* rows, std::size_t n, bool complete, TreeReach& reach) const;
 
   // The leaves of one row go to position `at` of `reach`.
   template <class T>

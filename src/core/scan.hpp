@@ -42,7 +42,7 @@ Candidate numeric_candidate(const SearchContext& context, const Cut& cut, double
 
 // Calls f with the criterion for weights of type W.
 template <class W, class F>
-Candidate with_criterion(const SearchContext& context, F&& f) {
+decltype(auto) with_criterion(const SearchContext& context, F&& f) {
   constexpr bool kReal = std::is_same_v<W, double>;
   switch (context.options->criterion) {
     case Criterion::gini:
@@ -150,12 +150,15 @@ Pair count_two_classes(const NodeView<W>& node, const FrameColumn& column, const
                        SearchScratch<W>& scratch) {
   Pair* counters = counters_for<Pair>(column, scratch);
   if (walks_all_codes<Pair>(node.n, column)) {
-    for (std::uint32_t i = 0; i < node.n; ++i)
-      counters[codes[node.rows[i]]].add(Pair::of(node.labels[i], node.weights[i]));
+    for (std::uint32_t i = 0; i < node.n; ++i) {
+      const Entry<W>& entry = node.entries[i];
+      counters[codes[entry.row]].add(Pair::of(entry.label, entry.weight));
+    }
   } else {
     for (std::uint32_t i = 0; i < node.n; ++i) {
-      const std::uint32_t code = codes[node.rows[i]];
-      counters[code].add(Pair::of(node.labels[i], node.weights[i]));
+      const Entry<W>& entry = node.entries[i];
+      const std::uint32_t code = codes[entry.row];
+      counters[code].add(Pair::of(entry.label, entry.weight));
       scratch.present.insert(code);
     }
     scratch.present.erase(column.n_codes);
@@ -413,14 +416,18 @@ void group_by_cells(const NodeView<W>& node, std::uint32_t n_cells, const Code* 
     groups.weight[end++] = std::exchange(cells[cell], W{0});
   };
   if (n_cells <= kDenseCells * node.n) {
-    for (std::uint32_t i = 0; i < node.n; ++i) cells[codes[node.rows[i]] * n_classes + node.labels[i]] += node.weights[i];
+    for (std::uint32_t i = 0; i < node.n; ++i) {
+      const Entry<W>& entry = node.entries[i];
+      cells[codes[entry.row] * n_classes + entry.label] += entry.weight;
+    }
     for (std::uint32_t cell = 0; cell < n_cells; ++cell)
       if (cells[cell] != W{0}) take(cell);
   } else {
     scratch.present.reserve(n_cells);
     for (std::uint32_t i = 0; i < node.n; ++i) {
-      const std::uint32_t cell = codes[node.rows[i]] * n_classes + node.labels[i];
-      cells[cell] += node.weights[i];
+      const Entry<W>& entry = node.entries[i];
+      const std::uint32_t cell = codes[entry.row] * n_classes + entry.label;
+      cells[cell] += entry.weight;
       scratch.present.insert(cell);
     }
     scratch.present.drain(n_cells, take);
@@ -434,7 +441,7 @@ void group_by_sorting(const NodeView<W>& node, const FrameColumn& column, const 
   Groups<W>& groups = scratch.groups;
   std::uint32_t* next = counters_for<std::uint32_t>(column, scratch);
   for (std::uint32_t i = 0; i < node.n; ++i) {
-    const std::uint32_t code = codes[node.rows[i]];
+    const std::uint32_t code = codes[node.entries[i].row];
     ++next[code];
     scratch.present.insert(code);
   }
@@ -445,9 +452,10 @@ void group_by_sorting(const NodeView<W>& node, const FrameColumn& column, const 
   });
   groups.finish(end);
   for (std::uint32_t i = 0; i < node.n; ++i) {
-    const std::uint32_t to = next[codes[node.rows[i]]]++;
-    groups.label[to] = node.labels[i];
-    groups.weight[to] = node.weights[i];
+    const Entry<W>& entry = node.entries[i];
+    const std::uint32_t to = next[codes[entry.row]]++;
+    groups.label[to] = entry.label;
+    groups.weight[to] = entry.weight;
   }
   for (std::uint32_t g = 0; g < groups.size(); ++g) next[groups.code[g]] = 0;
 }
@@ -547,6 +555,81 @@ Cut walk_groups(const NodeView<W>& node, const std::vector<std::uint32_t>& order
     cut.position = g + 1;
     cut.left = sides.left_weight();
     best = mass;
+  }
+  cut.mass = criterion.real(best);
+  return cut;
+}
+
+// Cells per row up to which the table of 16-bit cells is used: all of it is walked, eight cells at a time.
+constexpr std::uint64_t kNarrowCellsPerRow = 8;
+// Tables of several columns are filled in one pass over the rows, as many as stay in the first cache.
+constexpr std::uint32_t kCellsAtOnce = 8192;
+constexpr std::size_t kColumnsAtOnce = 4;
+
+// A column's table: the cells of code c begin at cells + c * width, those of missing rows are the last.
+struct CellColumn {
+  const FrameColumn* column = nullptr;
+  std::size_t position = 0;  // among the candidates
+  Cell* cells = nullptr;
+};
+
+// Adds the rows to the tables of kColumns columns.
+template <int kColumns, class W, class Code>
+void count_cells(const NodeView<W>& node, const CellColumn* columns, std::uint32_t width) {
+  const Code* codes[kColumns];
+  Cell* cells[kColumns];
+  for (int c = 0; c < kColumns; ++c) {
+    columns[c].column->codes->visit([&](const auto* of_column) { codes[c] = reinterpret_cast<const Code*>(of_column); });
+    cells[c] = columns[c].cells;
+  }
+  const Entry<W>* entries = node.entries;
+  const std::uint32_t n = node.n;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const Entry<W> entry = entries[i];
+    for (int c = 0; c < kColumns; ++c) {
+      Cell& cell = cells[c][std::size_t{codes[c][entry.row]} * width + entry.label];
+      cell = static_cast<Cell>(cell + static_cast<Cell>(entry.weight));
+    }
+  }
+}
+
+// Finds the cut with the least mass, the first of equals, and empties the cells of known rows. scratch.right_counts holds
+// the class weights of these rows, `total` their sum.
+template <class C>
+Cut walk_cells(const C& criterion, const CellColumn& table, std::uint32_t width, std::uint32_t total, CutLimits limits,
+               SearchScratch<std::uint32_t>& scratch) {
+  const auto least = weight_bound<std::uint32_t>(limits.min_side);
+  const typename C::Mass slack = criterion.slack(limits.tie_weight);
+  Cut cut;
+  typename C::Mass best{};
+  const auto consider = [&](std::uint32_t code, std::uint32_t left, const auto& sides) {
+    if (left < least || total - left < least) return;
+    ++cut.tries;
+    const typename C::Mass mass = sides.mass();
+    if (cut.found && !(mass < best - slack)) return;
+    cut.found = true;
+    cut.position = code;
+    cut.left = left;
+    best = mass;
+  };
+  if constexpr (std::is_same_v<C, CountGini>) {
+    scratch.cell_totals.assign(width, 0);
+    scratch.cell_left.assign(width, 0);
+    std::copy(scratch.right_counts.begin(), scratch.right_counts.end(), scratch.cell_totals.begin());
+    GiniCells sides(scratch.cell_totals.data(), scratch.cell_left.data(), width, total);
+    for (std::uint32_t code = 0; code < table.column->n_codes; ++code)
+      consider(code, sides.take(table.cells + std::size_t{code} * width), sides);
+  } else {
+    TwoSides sides(criterion, NoScale{}, scratch.left_counts, scratch.right_counts);
+    std::uint32_t left = 0;
+    for (std::uint32_t code = 0; code < table.column->n_codes; ++code) {
+      const std::uint32_t before = left;
+      take_cells(table.cells + std::size_t{code} * width, width, [&](std::uint32_t k, std::uint32_t weight) {
+        sides.move_left(static_cast<ClassId>(k), weight);
+        left += weight;
+      });
+      if (left > before) consider(code, left, sides);
+    }
   }
   cut.mass = criterion.real(best);
   return cut;

@@ -1,6 +1,7 @@
 #include "split.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -54,7 +55,36 @@ class Search {
     const auto scale = scale_of(node_);
     for (int k = 0; k < node_.n_classes(); ++k)
       split_weight_ += static_cast<double>(scale(k, node_.class_totals[static_cast<std::size_t>(k)]));
+    cell_width_ = cell_width(static_cast<std::uint32_t>(node_.n_classes()));
   }
+
+  // Candidates of n columns of the frame.
+  void find(const std::int32_t* columns, std::size_t n, Candidate* candidates) {
+    std::array<CellColumn, kColumnsAtOnce> together;
+    std::size_t n_together = 0, n_cells = 0;
+    const auto flush = [&] {
+      find_by_cells(together.data(), n_together, candidates);
+      n_together = n_cells = 0;
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      const FrameColumn& column = node_.frame->columns[static_cast<std::size_t>(columns[i])];
+      if (fits_cells(column)) {
+        const std::size_t more = (std::size_t{column.n_codes} + 1) * cell_width_;
+        if (n_together > 0 && (n_together == kColumnsAtOnce || n_cells + more > kCellsAtOnce)) flush();
+        together[n_together++] = {&column, i, nullptr};
+        n_cells += more;
+      } else {
+        candidates[i] = column.nominal ? nominal(column) : numeric(column);
+      }
+    }
+    flush();
+    for (std::size_t i = 0; i < n; ++i) candidates[i].column = columns[i];
+  }
+
+ private:
+  struct Sums {  // in the criterion's scale, except true_weight
+    double mass = 0, weight = 0, true_weight = 0;
+  };
 
   Candidate numeric(const FrameColumn& column) {
     return column.codes->visit([&](const auto* codes) {
@@ -76,10 +106,68 @@ class Search {
     return options_.nominal_splits == NominalSplits::multiway ? multiway(column) : binary(column);
   }
 
- private:
-  struct Sums {  // in the criterion's scale, except true_weight
-    double mass = 0, weight = 0, true_weight = 0;
-  };
+  bool fits_cells(const FrameColumn& column) const {
+    if constexpr (std::is_same_v<W, double>) return false;
+    return !column.nominal && node_.n_classes() > 2 && node_.weight <= kMostCellWeight &&
+           std::uint64_t{column.n_codes} * cell_width_ <= kNarrowCellsPerRow * node_.n;
+  }
+
+  void find_by_cells(CellColumn* columns, std::size_t n, Candidate* candidates) {
+    if constexpr (!std::is_same_v<W, double>) {
+      lay_out_cells(columns, n);
+      const auto is_narrow = [](const CellColumn& c) { return c.column->codes->width() == 1; };
+      if (n == kColumnsAtOnce && std::all_of(columns, columns + n, is_narrow)) {
+        count_cells<kColumnsAtOnce, W, std::uint8_t>(node_, columns, cell_width_);
+      } else {
+        for (std::size_t c = 0; c < n; ++c)
+          columns[c].column->codes->visit([&]<class Code>(Code*) { count_cells<1, W, Code>(node_, columns + c, cell_width_); });
+      }
+      for (std::size_t c = 0; c < n; ++c) candidates[columns[c].position] = numeric_by_cells(columns[c]);
+    }
+  }
+
+  void lay_out_cells(CellColumn* columns, std::size_t n) {
+    std::size_t n_cells = 0;
+    for (std::size_t c = 0; c < n; ++c) n_cells += (std::size_t{columns[c].column->n_codes} + 1) * cell_width_;
+    if (scratch_.cell_table.size() < n_cells) scratch_.cell_table.resize(n_cells);
+    Cell* next = scratch_.cell_table.data();
+    for (std::size_t c = 0; c < n; ++c) {
+      columns[c].cells = next;
+      next += (std::size_t{columns[c].column->n_codes} + 1) * cell_width_;
+    }
+  }
+
+  Candidate numeric_by_cells(const CellColumn& table) {
+    scratch_.right_counts = node_.class_totals;
+    Sums known = node_sums(), missing;
+    if (table.column->has_missing && set_missing_apart(table)) {
+      missing = sums_of(scratch_.branch_counts);
+      scratch_.branch_counts = scratch_.right_counts;
+      known = sums_of(scratch_.branch_counts);
+    }
+    const Cut cut = walk_cells(criterion_, table, cell_width_, static_cast<std::uint32_t>(known.true_weight),
+                               limits(least_side(context_, known.true_weight)), scratch_);
+    return numeric_candidate(*table.column, cut, known, missing);
+  }
+
+  // Moves the missing rows' weights from scratch.right_counts to scratch.branch_counts. Returns whether there are any.
+  bool set_missing_apart(const CellColumn& table) {
+    zeroed_branch_counts();
+    bool any = false;
+    take_cells(table.cells + std::size_t{table.column->n_codes} * cell_width_, cell_width_, [&](std::uint32_t k, std::uint32_t weight) {
+      scratch_.branch_counts[k] = weight;
+      scratch_.right_counts[k] -= weight;
+      any = true;
+    });
+    return any;
+  }
+
+  // Of all rows of the node.
+  const Sums& node_sums() {
+    if (node_sums_.weight > 0) return node_sums_;
+    scratch_.branch_counts = node_.class_totals;
+    return node_sums_ = sums_of(scratch_.branch_counts);
+  }
 
   bool separate() const { return options_.missing == Missing::separate; }
   bool by_ratio() const { return options_.criterion == Criterion::gain_ratio; }
@@ -143,7 +231,7 @@ class Search {
 
   // Missing rows as a branch of their own: the gain counts it, and "known or missing" is one more cut.
   void separate_missing(Candidate& candidate, Cut& cut, const Sums& known, const Sums& missing) {
-    const double all_mass = node_mass();
+    const double all_mass = node_sums().mass;
     if (cut.found) candidate.gain = (all_mass - cut.mass - missing.mass) / split_weight_;
     const double least = options_.min_samples_leaf - kWeightSlack;
     if (known.true_weight < least || missing.true_weight < least) return;
@@ -154,11 +242,6 @@ class Search {
     candidate.known_or_missing = true;
     candidate.gain = gain;
     candidate.split_info = split_info({known.weight, missing.weight});
-  }
-
-  double node_mass() {
-    scratch_.branch_counts = node_.class_totals;
-    return sums_of(scratch_.branch_counts).mass;
   }
 
   std::vector<W>& zeroed_branch_counts() {
@@ -269,31 +352,24 @@ class Search {
   const C& criterion_;
   SearchScratch<W>& scratch_;
   double split_weight_ = 0;
+  std::uint32_t cell_width_ = 0;
+  Sums node_sums_;
 };
-
-template <class C>
-Candidate search(const SearchContext& context, const NodeView<typename C::Weight>& node, std::int32_t j,
-                 const C& criterion, SearchScratch<typename C::Weight>& scratch) {
-  const FrameColumn& column = node.frame->columns[static_cast<std::size_t>(j)];
-  Search<C> search(context, node, criterion, scratch);
-  Candidate candidate = column.nominal ? search.nominal(column) : search.numeric(column);
-  candidate.column = j;
-  return candidate;
-}
 
 }  // namespace
 
 template <class W>
-Candidate find_candidate(const SearchContext& context, const NodeView<W>& node, std::int32_t column,
-                         SearchScratch<W>& scratch) {
-  return with_criterion<W>(context, [&](const auto& criterion) {
-    return search(context, node, column, criterion, scratch);
+void find_candidates(const SearchContext& context, const NodeView<W>& node, const std::int32_t* columns, std::size_t n,
+                     SearchScratch<W>& scratch, Candidate* candidates) {
+  with_criterion<W>(context, [&]<class C>(const C& criterion) {
+    Search<C>(context, node, criterion, scratch).find(columns, n, candidates);
   });
 }
 
-template Candidate find_candidate(const SearchContext&, const NodeView<std::uint32_t>&, std::int32_t,
-                                  SearchScratch<std::uint32_t>&);
-template Candidate find_candidate(const SearchContext&, const NodeView<double>&, std::int32_t, SearchScratch<double>&);
+template void find_candidates(const SearchContext&, const NodeView<std::uint32_t>&, const std::int32_t*, std::size_t,
+                              SearchScratch<std::uint32_t>&, Candidate*);
+template void find_candidates(const SearchContext&, const NodeView<double>&, const std::int32_t*, std::size_t,
+                              SearchScratch<double>&, Candidate*);
 
 namespace {
 

@@ -1,19 +1,18 @@
 // Which split is best: one candidate per attribute, then the choice among them.
 #pragma once
 
+#include "cells.hpp"
 #include "options.hpp"
 #include "partition.hpp"
 
 namespace petiole {
 
-// The rows of a node as the search sees them. Labels are numbered among the classes present at the node, so a node with
+// The rows of a node as the search sees them. Their labels are numbered among the classes present at the node, so a node with
 // two classes left is a two-class problem whatever the dataset has.
 template <class W>
 struct NodeView {
   const Frame* frame = nullptr;
-  const RowId* rows = nullptr;
-  const ClassId* labels = nullptr;
-  const W* weights = nullptr;
+  const Entry<W>* entries = nullptr;
   std::uint32_t n = 0;
   std::vector<W> class_totals;      // true weights per local class
   std::vector<double> class_scale;  // split_class_weight per local class; all 1 without
@@ -85,7 +84,7 @@ struct Boundaries {
   }
 };
 
-// Per-thread buffers of the search. Counters are all zero and the code set is empty between calls.
+// Per-thread buffers of the search. Counters and cells are all zero and the code set is empty between calls.
 template <class W>
 struct SearchScratch {
   CodeSet present;
@@ -94,15 +93,17 @@ struct SearchScratch {
   std::vector<std::int64_t> whole_masses;
   std::vector<double> masses;
   std::vector<W> cells;
+  std::vector<Cell> cell_table, cell_totals, cell_left;
   Groups<W> groups;
   std::vector<W> left_counts, right_counts, branch_counts;
   std::vector<std::uint32_t> order, heaviest;
   std::vector<double> share;
 };
 
+// Candidates of n columns.
 template <class W>
-Candidate find_candidate(const SearchContext& context, const NodeView<W>& node, std::int32_t column,
-                         SearchScratch<W>& scratch);
+void find_candidates(const SearchContext& context, const NodeView<W>& node, const std::int32_t* columns, std::size_t n,
+                     SearchScratch<W>& scratch, Candidate* candidates);
 
 // The index of the chosen candidate, or -1. `key` seeds the draw among equals.
 int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates,

@@ -8,47 +8,46 @@ namespace {
 // More codes than this are ranked by sorting: walking a set of them would take longer.
 constexpr std::uint32_t kMostWalkedCodes = 1 << 13;
 
-// The two sides of a moving cut at a node of two classes.
+// The twig's weights are scaled already.
+struct Unscaled {
+  template <class W>
+  W operator()(int, W weight) const {
+    return weight;
+  }
+};
+
+// The best cut so far, the first of equals.
 template <class C>
-class TwoClassSides {
+class BestCut {
  public:
   using Weight = typename C::Weight;
-  TwoClassSides(const C& criterion, Slots second, Weight zero, Weight one)
-      : criterion_(criterion), second_(second), right_{zero, one} {}
+  BestCut(const C& criterion, Weight least, Weight total, double tie_weight)
+      : criterion_(criterion), least_(least), total_(total), slack_(criterion.slack(tie_weight)) {}
 
-  void move_left(std::uint32_t slot, ClassId, Weight weight) {
-    const auto k = (second_ >> slot) & 1;
-    left_[k] += weight;
-    right_[k] = right_[k] > weight ? right_[k] - weight : Weight{0};
+  // `left` and `scaled_left` are the weights on the left, mass() is asked only if both sides have enough. Returns whether
+  // the cut is the best yet.
+  template <class F>
+  bool consider(Weight left, double scaled_left, F&& mass) {
+    if (left < least_ || total_ - left < least_) return false;
+    ++cut_.tries;
+    const typename C::Mass here = mass();
+    if (cut_.found && !(here < best_ - slack_)) return false;
+    cut_.found = true;
+    cut_.left = scaled_left;
+    best_ = here;
+    return true;
   }
-  typename C::Mass mass() const {
-    return criterion_.of_two(left_[0], left_[1]) + criterion_.of_two(right_[0], right_[1]);
+
+  Cut finish() {
+    cut_.mass = criterion_.real(best_);
+    return cut_;
   }
-  double left_weight() const { return static_cast<double>(left_[0]) + static_cast<double>(left_[1]); }
 
  private:
   const C& criterion_;
-  Slots second_;
-  Weight left_[2] = {0, 0}, right_[2];
-};
-
-// Likewise for any number of classes.
-template <class C>
-class ManyClassSides {
- public:
-  using Weight = typename C::Weight;
-  ManyClassSides(const C& criterion, std::vector<Weight>& left, std::vector<Weight>& right)
-      : sides_(criterion, Unscaled{}, left, right) {}
-
-  void move_left(std::uint32_t, ClassId label, Weight weight) { sides_.move_left(label, weight); }
-  typename C::Mass mass() const { return sides_.mass(); }
-  double left_weight() const { return sides_.left_weight(); }
-
- private:
-  struct Unscaled {  // the twig's weights are scaled already
-    Weight operator()(int, Weight weight) const { return weight; }
-  };
-  TwoSides<C, Unscaled> sides_;
+  Weight least_, total_;
+  typename C::Mass slack_, best_{};
+  Cut cut_;
 };
 
 }  // namespace
@@ -60,9 +59,12 @@ void Twig<W>::open(const SearchContext& context, const Window<W>& window) {
   n_ = window.size();
   ++n_opened_;
   if (columns_.size() < frame_->columns.size()) columns_.resize(frame_->columns.size());
-  std::copy_n(window.rows(), n_, row_.begin());
-  std::copy_n(window.labels(), n_, label_.begin());
-  std::copy_n(window.weights(), n_, weight_.begin());
+  for (std::uint32_t i = 0; i < n_; ++i) {
+    const Entry<W>& entry = window.entries()[i];
+    row_[i] = entry.row;
+    label_[i] = entry.label;
+    weight_[i] = entry.weight;
+  }
   // Classes are numbered among those of the twig, in their order.
   constexpr ClassId kAbsent = std::numeric_limits<ClassId>::max();
   local_class_.assign(static_cast<std::size_t>(context.n_classes), kAbsent);
@@ -85,19 +87,21 @@ void Twig<W>::enter(Slots node) {
   node_ = node;
   n_present_ = 0;
   true_total_ = heaviest_ = 0;
+  mass_known_ = false;
   for (std::uint32_t k = 0; k < n_classes_; ++k) {
     const Slots here = slots_of_class_[k] & node;
     W total{0}, true_total{0};
     for_each_slot(here, [&](std::uint32_t slot) {
-      total += scaled_[slot];
       true_total += weight_[slot];
+      if constexpr (std::is_same_v<W, double>) total += scaled_[slot];
+      node_label_[slot] = static_cast<std::uint8_t>(n_present_);
     });
+    if constexpr (!std::is_same_v<W, double>) total = true_total;  // counts are never scaled
     totals_[k] = total;
     true_total_ += true_total;
     heaviest_ = std::max(heaviest_, true_total);
-    if (here == 0) continue;
-    second_class_ = here;
-    ++n_present_;
+    node_totals_[n_present_] = total;
+    n_present_ += here != 0;
   }
 }
 
@@ -111,6 +115,10 @@ void Twig<W>::rank(const FrameColumn& column, RankedColumn& ranked) {
       ranked.missing |= Slots{codes[row_[i]] == column.n_codes} << i;
     const Slots known = all() & ~ranked.missing;
     if (column.nominal) return;  // searched by the codes that it has
+    if (column.n_codes <= kTwigRows && !column.has_missing) {
+      for (std::uint32_t i = 0; i < n_; ++i) ranks[i] = static_cast<std::uint8_t>(codes[row_[i]]);
+      return;
+    }
     if (column.n_codes <= kTwigRows) {
       for_each_slot(known, [&](std::uint32_t i) { ranks[i] = static_cast<std::uint8_t>(codes[row_[i]]); });
       return;
@@ -155,69 +163,123 @@ void Twig<W>::group(const std::uint8_t* codes) {
     present |= std::uint64_t{1} << codes[slot];
   });
   n_groups_ = 0;
-  for_each_slot(present, [&](std::uint32_t code) { groups_[n_groups_++] = std::exchange(slots_of_code_[code], Slots{0}); });
+  for_each_slot(present, [&](std::uint32_t code) {
+    group_code_[n_groups_] = code;
+    groups_[n_groups_++] = std::exchange(slots_of_code_[code], Slots{0});
+  });
 }
 
-// Finds the cut with the least mass among the groups, the first of equals.
+// Finds the cut with the least mass by moving slot after slot to the left.
 template <class W>
-template <class C, class Sides>
-Cut Twig<W>::walk(const C& criterion, Sides& sides, double node_weight) const {
-  const W least = weight_bound<W>(least_side(*context_, static_cast<double>(true_total_)));
-  const typename C::Mass slack = criterion.slack(node_weight);
-  Cut cut;
-  typename C::Mass best{};
+template <class C>
+Cut Twig<W>::cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut) {
+  group(codes);
+  right_.assign(node_totals_.begin(), node_totals_.begin() + n_present_);
+  TwoSides sides(criterion, Unscaled{}, left_, right_);
+  BestCut<C> best(criterion, least_side(), true_total_, weight_of_node_);
   W left{0};
   for (std::uint32_t g = 0; g + 1 < n_groups_; ++g) {
     for_each_slot(groups_[g], [&](std::uint32_t slot) {
-      sides.move_left(slot, local_label_[slot], scaled_[slot]);
+      sides.move_left(node_label_[slot], scaled_[slot]);
       left += weight_[slot];
     });
-    if (left < least) continue;
-    if (true_total_ - left < least) break;
-    ++cut.tries;
-    const auto mass = sides.mass();
-    if (cut.found && !(mass < best - slack)) continue;
-    cut.found = true;
-    cut.position = g;
-    cut.left = sides.left_weight();
-    best = mass;
+    if (best.consider(left, sides.left_weight(), [&] { return sides.mass(); })) cut = {group_code_[g], group_code_[g + 1]};
   }
-  cut.mass = criterion.real(best);
-  return cut;
+  return best.finish();
+}
+
+// The same for two classes with whole-number weights, by code.
+template <class W>
+template <class C>
+Cut Twig<W>::cut_two_classes(const C& criterion, const std::uint8_t* codes, TwigCut& cut) {
+  std::uint64_t present = 0;
+  for_each_slot(node_, [&](std::uint32_t slot) {
+    pairs_[codes[slot]] += static_cast<std::uint32_t>(weight_[slot]) << (16 * node_label_[slot]);
+    present |= std::uint64_t{1} << codes[slot];
+  });
+  BestCut<C> best(criterion, least_side(), true_total_, weight_of_node_);
+  const W zeros = node_totals_[0], ones = node_totals_[1];
+  std::uint32_t left = 0;
+  for (; present != 0; present &= present - 1) {
+    const std::uint32_t code = first_slot(present);
+    left += std::exchange(pairs_[code], 0u);
+    const W zero = static_cast<W>(left & 0xffff), one = static_cast<W>(left >> 16);
+    const auto mass = [&] { return criterion.of_two(zero, one) + criterion.of_two(zeros - zero, ones - one); };
+    if (best.consider(zero + one, static_cast<double>(zero + one), mass)) cut = {code, first_slot(present & (present - 1))};
+  }
+  return best.finish();
+}
+
+// The same for any number of classes and the Gini index of whole-number weights.
+template <class W>
+template <class C>
+Cut Twig<W>::cut_cells(const C& criterion, const std::uint8_t* codes, TwigCut& cut) {
+  const std::uint32_t width = cell_width(n_present_);
+  std::fill_n(cell_left_.begin(), width, Cell{0});
+  std::fill_n(cell_totals_.begin(), width, Cell{0});
+  std::copy_n(node_totals_.begin(), n_present_, cell_totals_.begin());
+  std::uint64_t present = 0;
+  for_each_slot(node_, [&](std::uint32_t slot) {
+    Cell& cell = cells_[codes[slot] * width + node_label_[slot]];
+    cell = static_cast<Cell>(cell + static_cast<Cell>(weight_[slot]));
+    present |= std::uint64_t{1} << codes[slot];
+  });
+  GiniCells sides(cell_totals_.data(), cell_left_.data(), width, static_cast<std::uint32_t>(true_total_));
+  BestCut<C> best(criterion, least_side(), true_total_, weight_of_node_);
+  for (; present != 0; present &= present - 1) {
+    const std::uint32_t code = first_slot(present);
+    const std::uint32_t left = sides.take(&cells_[code * width]);
+    if (best.consider(static_cast<W>(left), left, [&] { return sides.mass(); })) cut = {code, first_slot(present & (present - 1))};
+  }
+  return best.finish();
 }
 
 template <class W>
 template <class C>
-Candidate Twig<W>::best_cut(const C& criterion, TwigCut& twig_cut) {
-  double node_weight = 0;
-  for (const W total : totals_) node_weight += static_cast<double>(total);
-  Cut cut;
-  if (n_present_ == 2) {
-    W zero{0}, one{0};
-    for (std::uint32_t k = 0; k < n_classes_; ++k) ((slots_of_class_[k] & node_) == second_class_ ? one : zero) += totals_[k];
-    TwoClassSides<C> sides(criterion, second_class_, zero, one);
-    cut = walk(criterion, sides, node_weight);
-  } else {
-    right_ = totals_;
-    ManyClassSides<C> sides(criterion, left_, right_);
-    cut = walk(criterion, sides, node_weight);
+Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& twig_cut) {
+  if (!mass_known_) {
+    weight_of_node_ = 0;
+    for (std::uint32_t k = 0; k < n_classes_; ++k) weight_of_node_ += static_cast<double>(totals_[k]);
+    mass_ = criterion.real(mass_of(criterion, totals_.data(), static_cast<int>(n_classes_)));
+    mass_known_ = true;
   }
+  constexpr bool kCounts = !std::is_same_v<W, double>;
+  const bool narrow = kCounts && static_cast<double>(true_total_) <= kMostCellWeight;
+  Cut cut;
+  if (narrow && n_present_ == 2)
+    cut = cut_two_classes(criterion, codes, twig_cut);
+  else if (narrow && std::is_same_v<C, CountGini>)
+    cut = cut_cells(criterion, codes, twig_cut);
+  else
+    cut = cut_groups(criterion, codes, twig_cut);
   if (!cut.found) return {};
-  twig_cut = {};
-  for (std::uint32_t g = 0; g <= cut.position; ++g) twig_cut.left |= groups_[g];
-  twig_cut.low = first_slot(groups_[cut.position]);
-  twig_cut.high = first_slot(groups_[cut.position + 1]);
-  const double mass = criterion.real(mass_of(criterion, totals_.data(), static_cast<int>(n_classes_)));
-  return numeric_candidate(*context_, cut, mass, node_weight, static_cast<double>(true_total_));
+  return numeric_candidate(*context_, cut, mass_, weight_of_node_, static_cast<double>(true_total_));
+}
+
+// What each side of a numeric cut must weigh.
+template <class W>
+W Twig<W>::least_side() const {
+  return weight_bound<W>(petiole::least_side(*context_, static_cast<double>(true_total_)));
 }
 
 template <class W>
 Candidate Twig<W>::find(std::int32_t column, TwigCut& cut) {
-  group(ranked(static_cast<std::size_t>(column)).codes.data());
-  Candidate candidate;
-  if (n_groups_ > 1) candidate = with_criterion<W>(*context_, [&](const auto& c) { return best_cut(c, cut); });
+  const std::uint8_t* codes = ranked(static_cast<std::size_t>(column)).codes.data();
+  Candidate candidate = with_criterion<W>(*context_, [&](const auto& c) { return best_cut(c, codes, cut); });
   candidate.column = column;
   return candidate;
+}
+
+template <class W>
+TwigSides Twig<W>::sides_of(std::int32_t column, TwigCut cut) {
+  const std::uint8_t* codes = ranked(static_cast<std::size_t>(column)).codes.data();
+  TwigSides sides;
+  for_each_slot(node_, [&](std::uint32_t slot) {
+    if (codes[slot] == cut.low) sides.low = slot;
+    if (codes[slot] == cut.high) sides.high = slot;
+    sides.left |= Slots{codes[slot] <= cut.low} << slot;
+  });
+  return sides;
 }
 
 template class Twig<std::uint32_t>;

@@ -22,8 +22,13 @@ void for_each_slot(Slots slots, F&& f) {
   for (; slots != 0; slots &= slots - 1) f(first_slot(slots));
 }
 
-// Where a numeric candidate cuts a node of a twig.
+// Where a numeric candidate cuts a node of a twig: the codes next to the cut.
 struct TwigCut {
+  std::uint32_t low = 0, high = 0;
+};
+
+// What the cut does.
+struct TwigSides {
   Slots left = 0;
   std::uint32_t low = 0, high = 0;  // slots with the largest value on the left and the smallest on the right
 };
@@ -38,6 +43,9 @@ class Twig {
   RowId row(std::uint32_t slot) const { return row_[slot]; }  // of the frame
   ClassId label(std::uint32_t slot) const { return label_[slot]; }
   W weight(std::uint32_t slot) const { return weight_[slot]; }
+  Entry<W> entry(std::uint32_t slot) const {
+    return {row_[slot], label_[slot], static_cast<typename Entry<W>::Stored>(weight_[slot])};
+  }
   const Frame& frame() const { return *frame_; }
 
   // Makes these slots the node that is searched.
@@ -50,6 +58,7 @@ class Twig {
 
   // For a numeric column with a value in every slot of the node.
   Candidate find(std::int32_t column, TwigCut& cut);
+  TwigSides sides_of(std::int32_t column, TwigCut cut);
 
  private:
   struct RankedColumn {
@@ -60,11 +69,16 @@ class Twig {
 
   const RankedColumn& ranked(std::size_t column);
   void rank(const FrameColumn& column, RankedColumn& ranked);
-  void group(const std::uint8_t* codes);
   template <class C>
-  Candidate best_cut(const C& criterion, TwigCut& cut);
-  template <class C, class Sides>
-  Cut walk(const C& criterion, Sides& sides, double node_weight) const;
+  Candidate best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  template <class C>
+  Cut cut_two_classes(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  template <class C>
+  Cut cut_cells(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  template <class C>
+  Cut cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  void group(const std::uint8_t* codes);
+  W least_side() const;
 
   const SearchContext* context_ = nullptr;
   const Frame* frame_ = nullptr;
@@ -81,11 +95,20 @@ class Twig {
   Slots node_ = 0;
   std::vector<W> totals_;  // of the twig's classes at the node, as the criterion sees them
   std::uint32_t n_present_ = 0;
-  Slots second_class_ = 0;  // with two classes at the node: the slots of the second
   W true_total_{0}, heaviest_{0};
+  double weight_of_node_ = 0, mass_ = 0;  // as the criterion sees them; computed when the first column is searched
+  bool mass_known_ = false;
+  std::array<std::uint8_t, kTwigRows> node_label_;  // among the classes of the node
+  std::array<W, kTwigRows> node_totals_;            // of these classes
 
-  std::array<Slots, kTwigRows> slots_of_code_{};  // all empty between calls
-  std::array<Slots, kTwigRows> groups_;           // slots of equal value, in order of value
+  // By code; all empty between calls.
+  std::array<Slots, kTwigRows> slots_of_code_{};
+  std::array<std::uint32_t, kTwigRows> pairs_{};  // two classes' weights, 16 bits each
+  std::array<Cell, kTwigRows * kTwigRows> cells_{};
+  std::array<Cell, kTwigRows> cell_totals_, cell_left_;
+
+  std::array<Slots, kTwigRows> groups_;  // slots of equal value, in order of value
+  std::array<std::uint32_t, kTwigRows> group_code_;
   std::uint32_t n_groups_ = 0;
   std::vector<W> left_, right_;
   CompactScratch rank_scratch_;
