@@ -9,12 +9,13 @@ namespace {
 template <class F>
 LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingRows rows, int n_classes, LeafTally& tally,
                       F&& weight_of) {
-  tally.start(static_cast<std::size_t>(tree.n_leaves), n_classes);
-  for (std::size_t row = 0; row < n_rows; ++row) {
-    const double weight = weight_of(tree.copies_of(row), rows.weight(row));
-    if (weight <= 0) continue;
-    tree.reach.visit(row, [&](LeafId leaf, double share) { tally.add(leaf, rows.labels[row], share * weight, 0); });
-  }
+  tally.add_up(static_cast<std::size_t>(tree.n_leaves), n_classes, [&](auto&& add) {
+    for (std::size_t row = 0; row < n_rows; ++row) {
+      const double weight = weight_of(tree.copies_of(row), rows.weight(row));
+      if (weight <= 0) continue;
+      tree.reach.visit(row, [&](LeafId leaf, double share) { add(leaf, rows.labels[row], share * weight, 0.0); });
+    }
+  });
   LeafEntries entries;
   tally.visit([&](std::size_t, const std::vector<ClassId>& classes, const double* counted, const double*) {
     entries.add_leaf();

@@ -13,10 +13,8 @@ template <class W>
 class HistogramRows {
  public:
   HistogramRows(const HistogramColumns& columns, const NodeHistogram& histogram, const GrowOptions& options, int n_classes)
-      : histogram_(histogram), rows_(histogram.code.size()), codes_(columns.n_codes.size()) {
-    std::iota(rows_.begin(), rows_.end(), RowId{0});
-    number_classes(options, n_classes);
-    weights_.assign(histogram.weight.begin(), histogram.weight.end());
+      : histogram_(histogram), codes_(columns.n_codes.size()) {
+    const std::vector<ClassId> local = number_classes(options, n_classes);
     frame_.column_of.assign(codes_.size(), -1);
     for (std::size_t j = 0; j < codes_.size(); ++j) {
       const auto begin = histogram.code.begin() + histogram.start[j], end = histogram.code.begin() + histogram.start[j + 1];
@@ -24,25 +22,24 @@ class HistogramRows {
       const bool has_missing = std::find(begin, end, columns.n_codes[j]) != end;
       frame_.add({&codes_[j], columns.n_codes[j], static_cast<std::int32_t>(j), columns.nominal[j] != 0, has_missing,
                   std::numeric_limits<double>::infinity()});
+      add_entries(j, local);
     }
+    start_.push_back(entries_.size());
   }
 
   const Frame& frame() const { return frame_; }
 
   // The rows of one attribute.
   const NodeView<W>& of(std::size_t j) {
-    const std::size_t begin = histogram_.start[j];
     view_.frame = &frame_;
-    view_.rows = rows_.data();
-    view_.labels = labels_.data() + begin;
-    view_.weights = weights_.data() + begin;
-    view_.n = histogram_.start[j + 1] - histogram_.start[j];
+    view_.entries = entries_.data() + start_[j];
+    view_.n = static_cast<std::uint32_t>(start_[j + 1] - start_[j]);
     return view_;
   }
 
  private:
-  // Labels are numbered among the classes present, as in growth.
-  void number_classes(const GrowOptions& options, int n_classes) {
+  // Labels are numbered among the classes present, as in growth. Returns the number of each class.
+  std::vector<ClassId> number_classes(const GrowOptions& options, int n_classes) {
     std::vector<double> totals(static_cast<std::size_t>(n_classes), 0.0);
     for (std::size_t i = histogram_.start[0]; i < histogram_.start[1]; ++i) totals[histogram_.label[i]] += histogram_.weight[i];
     std::vector<ClassId> local(totals.size(), 0);
@@ -53,13 +50,26 @@ class HistogramRows {
       view_.class_scale.push_back(options.class_scale.empty() ? 1.0 : options.class_scale[k]);
       view_.weight += totals[k];
     }
-    for (const ClassId label : histogram_.label) labels_.push_back(local[label]);
+    return local;
+  }
+
+  // A bar of the histogram is an entry, or several if it is heavier than one can be.
+  void add_entries(std::size_t j, const std::vector<ClassId>& local) {
+    start_.push_back(entries_.size());
+    for (std::size_t i = histogram_.start[j]; i < histogram_.start[j + 1]; ++i) {
+      const auto row = static_cast<RowId>(i - histogram_.start[j]);
+      double left = histogram_.weight[i];
+      do {
+        const double weight = std::min(left, Entry<W>::kMostWeight);
+        entries_.push_back({row, local[histogram_.label[i]], static_cast<typename Entry<W>::Stored>(weight)});
+        left -= weight;
+      } while (left > 0);
+    }
   }
 
   const NodeHistogram& histogram_;
-  std::vector<RowId> rows_;
-  std::vector<ClassId> labels_;
-  std::vector<W> weights_;
+  Entries<W> entries_;
+  std::vector<std::size_t> start_;  // of each attribute's entries
   std::vector<Codes> codes_;
   Frame frame_;
   NodeView<W> view_;
@@ -104,7 +114,8 @@ std::optional<Candidate> HistogramSearch::find_with(std::uint64_t key, const Nod
       std::swap(shuffled[static_cast<std::size_t>(drawn)], shuffled[other]);
     }
     const std::int32_t j = shuffled[static_cast<std::size_t>(drawn)];
-    candidates.push_back(find_candidate(context, rows.of(static_cast<std::size_t>(j)), j, scratch));
+    candidates.emplace_back();
+    find_candidates(context, rows.of(static_cast<std::size_t>(j)), &j, 1, scratch, &candidates.back());
     found |= candidates.back().found;
   }
   const int chosen = choose(context, rows.frame(), candidates, derive_key(key, 0));

@@ -103,22 +103,6 @@ def read_stored(database: str | os.PathLike[str], experiment: Experiment) -> Res
         return read_results(store, experiment)
 
 
-def read_stored(database: str | os.PathLike[str], experiment: Experiment) -> Results:
-    """The results in a database file, which has to exist."""
-    if not Path(database).exists():
-        raise FileNotFoundError(f"database={str(database)!r}: there is no such file; run the experiment first")
-    with Database(database) as store:
-        return read_results(store, experiment)
-
-
-def read_stored(database: str | os.PathLike[str], experiment: Experiment) -> Results:
-    """The results in a database file, which has to exist."""
-    if not Path(database).exists():
-        raise FileNotFoundError(f"database={str(database)!r}: there is no such file; run the experiment first")
-    with Database(database) as store:
-        return read_results(store, experiment)
-
-
 def _whole_trials(experiment: Experiment, there: set[Cell]) -> dict[str, set[int]]:
     """The trials of each data set that all methods have."""
     return {
