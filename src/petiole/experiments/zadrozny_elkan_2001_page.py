@@ -185,8 +185,8 @@ def _distances(results: Results) -> str:
         )
     why = (
         "The methods that the paper warns of overfit, and overfit more here. Probable reasons, none of them tested: "
-        "details of how the trees are grown, fewer rows, and other attributes (CoIL has 85 here; the paper does not say "
-        "which it used, and naive Bayes gets surer of itself with each that repeats another)."
+        "details of how the trees are grown, fewer rows, and other attributes (CoIL has 85 here; the paper does not "
+        "say which it used, and naive Bayes gets surer of itself with each that repeats another)."
     )
     return "\n".join(["How far MSE on test rows is from print:", "", *lines, "", why])
 
