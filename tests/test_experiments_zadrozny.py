@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -104,6 +105,15 @@ def test_every_method_runs(method, monkeypatch):
         assert 0 <= scores[f"{part} mse"] <= 2 and scores[f"{part} lift at 1.00"] == pytest.approx(1)
     if method in CONSTANTS:
         assert all(scores[f"test {protocol.lift_name(share)}"] == pytest.approx(1) for share in protocol.SHARES)
+
+
+def test_probabilities_that_rounding_made_too_large_are_judged(monkeypatch):
+    division = made_up(50)
+    surely = SimpleNamespace(predict_proba=lambda X: np.tile([0.0, 1 + 2**-52], (len(X), 1)))
+    chances = protocol.chances_of(surely, division.test.X)
+    assert judge(division.test, chances, np.ones(50), 10)["mse"] == pytest.approx(
+        2 * np.average(~division.test.y, weights=division.test.weights)
+    )
 
 
 def test_constants_are_arithmetic(monkeypatch):

@@ -49,7 +49,7 @@ def render(found: Mapping[str, list[Agreement] | None], picture: str | None = No
         "<!-- Made by `python -m petiole reproduce summary`: do not edit. -->",
         f"**Of {n} published comparisons of two methods that print tells apart, {same} point the same way here.** A "
         "comparison is one of two methods under one metric on one data set, or on all of them where the paper gives "
-        "only a count.",
+        "only a count. Those of one table are not independent of each other; by chance half would point the same way.",
         *([f"![Share of comparisons that point the same way, by paper]({picture})"] if picture else []),
         _overview(run, missing),
         "“Significant there, confirmed” counts the differences that are significant in the paper, and those of them "

@@ -82,7 +82,7 @@ def run_cell(task: Task) -> dict[str, float]:
     scores = {"leaves": float(model.get_n_leaves()) if isinstance(model, PETClassifier) else np.nan}
     amounts = predicted_gifts(division, task.settings["largest_gift"])
     for number, (name, part) in enumerate(zip(PARTS, (division.train, division.test), strict=True)):
-        chances = constant(task.cell.method, division, part) if model is None else model.predict_proba(part.X)[:, 1]
+        chances = constant(task.cell.method, division, part) if model is None else chances_of(model, part.X)
         judged = judge(part, chances, None if amounts is None else amounts[number], PEOPLE[number])
         scores |= {f"{name} {metric}": value for metric, value in judged.items()}
     return scores
@@ -93,6 +93,11 @@ def fitted(method: str, division: Division, strength: float, n_trees: int, seed:
     common = {"categorical_features": list(division.nominal), "random_state": seed}
     model = MODELS[method](strength, n_trees, common)
     return model.fit(division.train.X, division.train.y, sample_weight=division.train.weights)
+
+
+def chances_of(model: Any, X: Floats) -> Floats:
+    """The probability of a gift; parts of a row with missing values may add up to 1 and a rounding error."""
+    return np.clip(model.predict_proba(X)[:, 1], 0.0, 1.0)
 
 
 def constant(method: str, division: Division, part: Part) -> Floats:
