@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,11 +32,18 @@ class Counts:
         return f"{self.wins} / {self.ties} / {self.losses}"
 
 
-def count(results: Results, data_set: str, pair: str, models: tuple[str, ...] = COST_MODELS) -> Counts:
-    """Sums over folds and cost models."""
+def count(
+    results: Results,
+    data_set: str,
+    pair: str,
+    models: tuple[str, ...] = COST_MODELS,
+    folds: Sequence[int] | None = None,
+) -> Counts:
+    """Sums over folds (by default all) and cost models."""
     row = results.data_sets.index(data_set)
+    chosen = [place for place, fold in enumerate(results.trials) if folds is None or fold in folds]
     sums = {
-        outcome: sum(results.trial_scores(f"{model} {outcome}", pair)[row].sum() for model in models)
+        outcome: sum(results.trial_scores(f"{model} {outcome}", pair)[row, chosen].sum() for model in models)
         for outcome in OUTCOMES
     }
     return Counts(*(int(sums[outcome]) for outcome in OUTCOMES))
