@@ -177,7 +177,7 @@ def _readings_in_short(stored: Stored) -> list[str]:
         if original in stored.costs.data_sets and count(stored.costs, original, MAIN_PAIR).sign < 0:
             counts = count(stored.readings, name, MAIN_PAIR)
             found.append(f"{name}: {counts}, {'as in the paper' if counts.sign > 0 else 'against the paper, too'}")
-    text = "Which version of these data sets the paper has is not known. Another one of those that go against it"
+    text = "Which version of its data sets the paper has is not known. Another version of those that go against it"
     return [f"{text}: {'; '.join(found)}."] if found else []
 
 
@@ -294,7 +294,7 @@ def _readings(results: Results | None) -> str:
     header = ["data set", "rows", "classes", "published", MAIN_PAIR, "more wins here"]
     return (
         "The paper does not say which abalone it has, nor whether it took the whole of those sets that come in several "
-        f"files. Other readings, {len(results.trials)} folds:\n\n{as_markdown(header, rows)}"
+        f"files. Other readings, {len(results.trials)} of {FOLDS} folds:\n\n{as_markdown(header, rows)}"
     )
 
 
@@ -310,8 +310,8 @@ def _larger_leaves(stored: Stored) -> str:
             rows.append([name, str(before), str(counts), _direction(counts)])
     header = ["data set", MAIN_PAIR, LOTS_10_PAIR, "more wins with MinLeaf 10"]
     return (
-        f"The text does not say which MinLeaf experiment 2 has. With 10 instead of 2, {len(stored.leaves.trials)} "
-        f"folds: {total(stored.leaves, LOTS_10_PAIR)} over all data sets.\n\n{as_markdown(header, rows)}"
+        f"The text does not say which MinLeaf experiment 2 has. With 10 instead of 2, on {len(stored.leaves.trials)} "
+        f"of {FOLDS} folds: {total(stored.leaves, LOTS_10_PAIR)} over all data sets.\n\n{as_markdown(header, rows)}"
     )
 
 
