@@ -14,6 +14,7 @@ from petiole.study import Study
 N_STEPS = 1000  # thresholds are multiples of 1 / N_STEPS, for which the counts are exact
 MOST_ROWS = 2000  # of which the page has all probabilities
 MOST_EDITABLE = 8  # classes up to which the cost matrix has fields
+MOST_LISTED = 30  # classes up to which it is shown at all
 
 
 def decision_data(study: Study) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def decision_data(study: Study) -> dict[str, Any]:
     found: dict[str, Any] = {
         "kind": "matrix",
         "given": study.cost is not None,
-        "cost": cost.tolist(),
+        "cost": cost.tolist() if len(study.classes) <= MOST_LISTED else None,
         "editable": len(study.classes) <= MOST_EDITABLE,
     }
     return found | _rules(study, cost) | (_probabilities(study) if found["editable"] else {})

@@ -1,7 +1,7 @@
 "use strict";
 const DECISION = REPORT.decision;
 const panel = document.getElementById("cost-panel");
-const cost = DECISION.cost.map((row) => [...row]);
+const cost = (DECISION.cost || []).map((row) => [...row]);  // none where there are too many classes to list
 
 /* Fields for cost[predicted][true]; `changed` is called after every valid change. */
 function costFields(changed) {
@@ -142,7 +142,7 @@ function matrixPanel() {
     make("p", { class: "lead" }, DECISION.editable ? "Type what it costs to predict a class (row) when another is true (column). "
       + (DECISION.given ? "" : "Until you do, every mistake costs 1 and both rules agree. ") + "Mean cost per row of two rules:"
       : "Mean cost per row under the costs of this study, by decision rule:"),
-    DECISION.editable ? costFields(() => draw()) : make("details", {}, make("summary", {}, "Cost matrix"), staticTable()),
+    DECISION.editable ? costFields(() => draw()) : !cost.length ? "" : make("details", {}, make("summary", {}, "Cost matrix"), staticTable()),
     make("div", { class: "scroll", role: "region", "aria-label": "Cost by decision rule", tabindex: "0" }, make("table", {}, make("thead", {}, head), body)),
     make("div", { class: "chart", id: "chart-cost", role: "img", "aria-label": "Cost per row by method and rule" }), words);
   function draw() {
