@@ -456,6 +456,9 @@ def test_costs_by_name():
     np.testing.assert_array_equal(costs.cost, [[0, 7, 2], [1, -3, 1], [1, 7, 0]])
     np.testing.assert_array_equal(read_costs("0:1.0=5,1:0=2", [0, 1]).cost, [[0, 5], [2, 0]])
     assert read_costs(None, [0, 1]) is None
+    others = read_costs("grant:bad=20,grant:good=-1,refuse:*=0", ["bad", "good"])
+    assert others.decisions == ["grant", "refuse"]
+    np.testing.assert_array_equal(others.cost, [[20, -1], [0, 0]])
 
 
 def test_progress_appears_after_a_while_and_tells_the_time_left(monkeypatch):

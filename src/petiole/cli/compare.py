@@ -131,7 +131,7 @@ def compare(
             repeats=repeats,
             random_state=seed,
             n_jobs=n_jobs,
-            progress=Waiting("comparing", quiet=quiet),
+            progress=Waiting("comparing", quiet=quiet, tells_time=True),
             name=table.label,
         )
         for line in study.warnings:
