@@ -87,13 +87,8 @@ class Waiting:
             return
         self._last_line = now
         share = min(1.0, self._done / self._total)
-        left = (
-            ""
-            if self._tells_time
-            else f", {(now - self._started) * (1 - share) / share:.0f} s left"
-            if share > 0
-            else ""
-        )
+        told = self._tells_time or not share
+        left = "" if told else f", {(now - self._started) * (1 - share) / share:.0f} s left"
         print(f"{self._what}: {share:.0%}{left}", file=sys.stderr, flush=True)
 
 
