@@ -451,7 +451,7 @@ def test_names_match_by_spelling_and_then_by_meaning():
 
 
 def test_costs_by_name():
-    costs = read_costs("*:b=7, a:c=2, *:*=1, b:b=-3", ["a", "b", "c"])
+    costs = read_costs("*:*=1, *:b=7, a:c=2, b:b=-3", ["a", "b", "c"])
     assert costs.decisions == ["a", "b", "c"]
     np.testing.assert_array_equal(costs.cost, [[0, 7, 2], [1, -3, 1], [1, 7, 0]])
     np.testing.assert_array_equal(read_costs("0:1.0=5,1:0=2", [0, 1]).cost, [[0, 5], [2, 0]])
