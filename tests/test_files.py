@@ -134,6 +134,7 @@ def test_trees_are_shown_as_before(path):
     assert str(reload(lazy, path).explain(queries.iloc[:1])) == str(lazy.explain(queries.iloc[:1]))
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_loaded_ensemble_does_all_that_a_fitted_one_does(path):
     X, y = mixed()
     model = petiole.BaggedPETClassifier(6, warm_start=True, oob_score=True, random_state=0).fit(X, y)
@@ -208,6 +209,19 @@ def test_an_unfitted_model_is_not_saved(path):
     with pytest.raises(NotFittedError):
         petiole.PETClassifier().save(path)
     assert not path.exists()
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(path):
+    X, y = numbers()
+    model = petiole.BaggedPETClassifier(3, random_state=0).fit(X, y)
+    with pytest.raises(ModelFileError, match="n_jobs"):
+        model.set_params(n_jobs=10**6).save(path)
+    with pytest.raises(ModelFileError, match="voting"):
+        model.set_params(n_jobs=None, voting="maybe").save(path)
+    model.set_params(voting=False).classes_ = np.array([1, 2])
+    with pytest.raises(ModelFileError, match="class_weights_"):
+        model.save(path)
+    assert os.listdir(path.parent) == []
 
 
 def foreign():

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from petiole.files.container import FORMAT_VERSION
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from petiole.files.errors import ModelFileError
-from petiole.files.storing import load, read_header, save
+
+if TYPE_CHECKING:
+    from petiole.files.container import FORMAT_VERSION
+    from petiole.files.storing import load, read_header, save
 
 __all__ = ["FORMAT_VERSION", "ModelFileError", "load", "read_header", "save"]
+
+# Every class says what files keep of it; what writes and reads them is imported by those who do.
+_MODULE_OF = {"FORMAT_VERSION": "container", "load": "storing", "read_header": "storing", "save": "storing"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"petiole.files.{_MODULE_OF[name]}"), name)
+    raise AttributeError(f"module 'petiole.files' has no attribute {name!r}")

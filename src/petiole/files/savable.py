@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from petiole.files import checks
 from petiole.files.checks import Field, require
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class Savable:
