@@ -21,7 +21,12 @@ def decision_data(study: Study) -> dict[str, Any]:
     cost = default_cost(study)
     if len(study.classes) == 2:
         return {"kind": "threshold", "positive": rarest_class(study), "cost": cost.tolist()} | _counts(study)
-    found: dict[str, Any] = {"kind": "matrix", "cost": cost.tolist(), "editable": len(study.classes) <= MOST_EDITABLE}
+    found: dict[str, Any] = {
+        "kind": "matrix",
+        "given": study.cost is not None,
+        "cost": cost.tolist(),
+        "editable": len(study.classes) <= MOST_EDITABLE,
+    }
     return found | _rules(study, cost) | (_probabilities(study) if found["editable"] else {})
 
 
@@ -46,7 +51,7 @@ def _counts(study: Study) -> dict[str, Any]:
 
 
 def _rules(study: Study, cost: Floats) -> dict[str, Any]:
-    """Mean cost of three rules under the given costs, for every method shown."""
+    """Mean cost of two rules for every method shown, and of always predicting the best single class."""
     rows = {}
     for method in shown_methods(study):
         judged = judged_of(study, method)

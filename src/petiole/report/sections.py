@@ -60,7 +60,7 @@ def warnings_box(study: Study) -> Markup:
 
 def methods_table(study: Study) -> Markup:
     """Every method with its scores, best first."""
-    scores = [score for score in SCORE_TITLES if score in study.table[0].scores]
+    scores = study.score_names
     header = ["Method", *(SCORE_TITLES[score] for score in scores), "p"]
     rows = []
     for result in study.table:
@@ -94,12 +94,12 @@ def methods_note(study: Study) -> Markup:
         repeated = f", {design.repeats} times" if (design.repeats or 1) > 1 else ""
         how = (
             f"{design.folds}-fold stratified cross-validation{repeated}. Small figures are 95% intervals; they and p "
-            "(against the winner, corrected resampled t-test) allow for folds that share rows. The winner was chosen on "
-            "the same folds, so p is a little too small among near equals."
+            "(against the winner, corrected resampled t-test) allow for folds that share rows. The winner was chosen "
+            "on the same folds, so p is a little too small among near equals."
         )
     rules = (
-        f" Log-loss: probabilities below {floor:.2g} count as {floor:.2g}. Less is better, except for accuracy and area "
-        "under lift (1 is a random order)."
+        f" Log-loss: probabilities below {floor:.2g} count as {floor:.2g}. Less is better, except for accuracy and "
+        "area under lift (1 is a random order)."
     )
     return element("p", how + rules, class_="note")
 

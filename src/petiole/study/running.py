@@ -15,6 +15,7 @@ from petiole.columns import Floats
 from petiole.experiments.progress import duration_text
 from petiole.study.data import Rows, Table
 from petiole.study.methods import Method
+from petiole.study.splits import Split
 
 
 class Progress(Protocol):
@@ -40,10 +41,25 @@ class Silent:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a method learns from and is judged by."""
+    """What a method learns from and is judged by: a split of the rows, or all rows and a test set.
 
-    train: Rows
-    test: Rows
+    Rows are copied when they are asked for, so that a large table is not in memory once per fold.
+    """
+
+    rows: Rows
+    split: Split | None
+    test_set: Rows | None = None
+
+    @property
+    def train(self) -> Rows:
+        return self.rows if self.split is None else self.rows.take(self.split.train)
+
+    @property
+    def test(self) -> Rows:
+        if self.split is not None:
+            return self.rows.take(self.split.test)
+        assert self.test_set is not None
+        return self.test_set
 
 
 @dataclass(eq=False)
@@ -99,10 +115,11 @@ def run_methods(
     progress.start(len(methods) * len(parts))
     try:
         for number, part in enumerate(parts):
+            train, test = part.train, part.test
             for run in runs:
                 if run.failure is None:
                     started = time.perf_counter()
-                    _run_one(run, table, part, seed + number, n_jobs)
+                    _run_one(run, table, train, test, seed + number, n_jobs)
                     left.note(run.method.name, time.perf_counter() - started)
                     if run.failure is not None:
                         left.drop(run.method.name)
@@ -117,12 +134,12 @@ def _progress_text(run: Run, number: int, n_parts: int, left: TimeLeft) -> str:
     return f"{run.method.title}, {outcome}, about {duration_text(left.seconds())} left"
 
 
-def _run_one(run: Run, table: Table, part: Part, seed: int, n_jobs: int) -> None:
+def _run_one(run: Run, table: Table, train: Rows, test: Rows, seed: int, n_jobs: int) -> None:
     try:
-        model, seconds = fit_on(run.method.make(seed, n_jobs), table, part.train, n_jobs)
+        model, seconds = fit_on(run.method.make(seed, n_jobs), table, train, n_jobs)
         started = time.perf_counter()
         with threadpool_limits(n_jobs):
-            proba = model.predict_proba(part.test.matrix)
+            proba = model.predict_proba(test.matrix)
         run.predict_seconds.append(time.perf_counter() - started)
         run.fit_seconds.append(seconds)
         run.probas.append(_all_classes(proba, model.classes_, len(table.classes)))
