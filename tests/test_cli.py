@@ -305,6 +305,14 @@ def test_what_compare_refuses(folder, tmp_path):
 # Explain.
 
 
+def _fifth_row(folder):
+    row = naive_cli.rows_of(folder / "test.csv")[4]
+    cells = [None if row[name] in naive_cli.MISSING else row[name] for name in ("size", "town", "grade")]
+    return np.array(
+        [[cell if name == 1 or cell is None else float(cell) for name, cell in enumerate(cells)]], dtype=object
+    )
+
+
 def test_a_tree_explains_itself(folder, model):
     fitted = petiole.load(model)
     result = run("explain", model, folder / "test.csv", "--row", 5, "--class", "yes", "--json")
@@ -313,8 +321,10 @@ def test_a_tree_explains_itself(folder, model):
     np.testing.assert_allclose([found["probabilities"][label] for label in ("no", "yes")], proba)
     path = found["path"]
     assert path[0]["rule"] == "all rows" and path[0]["rows"] == "160"
-    counts = [float(step["rows"].replace(",", "")) for step in path]
-    assert counts == sorted(counts, reverse=True)
+    nodes = fitted.tree_.path(int(fitted.apply(_fifth_row(folder))[0]))
+    counts = fitted.tree_.inbag_class_counts[nodes]
+    shown = [[float(step[f"of {label}"].replace(",", "")) for label in ("no", "yes")] for step in path]
+    np.testing.assert_allclose(shown, counts, atol=0.005)
     if "leaves" not in found:
         assert path[-1]["estimate of yes"] == f"{proba[1]:.4f}"
     by_id = run("explain", model, folder / "test.csv", "--id", "id=r4", "--class", "yes", "--json")
