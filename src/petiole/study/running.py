@@ -17,6 +17,8 @@ from petiole.study.data import Rows, Table
 from petiole.study.methods import Method
 from petiole.study.splits import Split
 
+MOST_CELLS_OF_ONE_THREAD = 500_000
+
 
 class Progress(Protocol):
     """Told how many fits there are, of each when it is done, and when all is over (also after Ctrl-C)."""
@@ -138,7 +140,7 @@ def _run_one(run: Run, table: Table, train: Rows, test: Rows, seed: int, n_jobs:
     try:
         model, seconds = fit_on(run.method.make(seed, n_jobs), table, train, n_jobs)
         started = time.perf_counter()
-        with threadpool_limits(n_jobs):
+        with threadpool_limits(_openmp_threads(n_jobs, test)):
             proba = model.predict_proba(test.matrix)
         run.predict_seconds.append(time.perf_counter() - started)
         run.fit_seconds.append(seconds)
@@ -160,10 +162,15 @@ def fit_on(model: Any, table: Table, rows: Rows, n_jobs: int) -> tuple[Any, floa
     _tell_nominal(model, table)
     given = {} if rows.weights is None else {"sample_weight": rows.weights}
     started = time.perf_counter()
-    with warnings.catch_warnings(), threadpool_limits(n_jobs):
+    with warnings.catch_warnings(), threadpool_limits(_openmp_threads(n_jobs, rows)):
         warnings.simplefilter("ignore", UserWarning)  # of rare classes and small weights; the study has its own words
         model.fit(rows.matrix, rows.codes, **given)
     return model, time.perf_counter() - started
+
+
+def _openmp_threads(n_jobs: int, rows: Rows) -> int:
+    """One on small tables, where the threads of OpenMP wait for each other longer than they work."""
+    return n_jobs if rows.matrix.size > MOST_CELLS_OF_ONE_THREAD else 1
 
 
 def _tell_nominal(model: Any, table: Table) -> None:
