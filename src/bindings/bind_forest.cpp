@@ -484,7 +484,7 @@ VoteTables make_vote_tables(const Members& members, const Labels& winners, const
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
   VoteTables tables(members, winners.data(), rows.view, n_classes, distinct, pool);
-  tables.mix(oob_weight);
+  tables.mix(oob_weight, pool);
   return tables;
 }
 

@@ -53,13 +53,17 @@ void out_of_bag_votes(const Members& members, const Ballot& ballot, ThreadPool& 
                       double* votes) {
   const std::size_t width = ballot.n_classes();
   over_rows(members.n_rows, pool, [&](std::size_t begin, std::size_t end) {
-    std::vector<double> of_row;
-    for (std::size_t row = begin; row < end; ++row) {
-      winners[row] = ballot.winner(
-          row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
-          [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, of_row);
-      std::copy(of_row.begin(), of_row.end(), votes + row * width);
+    std::fill(votes + begin * width, votes + end * width, 0.0);
+    // Trees outside: each is read once, in order.
+    for (std::size_t t = 0; t < ballot.n_trees(); ++t) {
+      const Members::OfTree& tree = members.trees[t];
+      for (std::size_t row = begin; row < end; ++row)
+        if (tree.copies_of(row) == 0) votes[row * width + ballot.vote(t, tree.reach, row)] += 1;
     }
+    for (std::size_t row = begin; row < end; ++row)
+      winners[row] = ballot.decide(
+          row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
+          [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, votes + row * width);
   });
 }
 

@@ -13,6 +13,7 @@ constexpr std::size_t kMostRowsPerBlock = 1024;
 constexpr std::size_t kAnswerNumbers = 1 << 14;
 // Weights below this are what subtraction leaves of nothing.
 constexpr double kNothing = 1e-9;
+constexpr std::ptrdiff_t kFewParts = 32;
 
 // A part of a training row at a leaf.
 struct Part {
@@ -47,15 +48,27 @@ PartsByLeaf parts_by_leaf(const Members::OfTree& tree, std::size_t n_rows, const
   return found;
 }
 
+// Sorts by vote and class; equals stay in order.
+void sort_parts(Part* begin, Part* end) {
+  const auto before = [](const Part& a, const Part& b) { return a.vote != b.vote ? a.vote < b.vote : a.label < b.label; };
+  if (end - begin > kFewParts) return std::stable_sort(begin, end, before);
+  // Most leaves hold a few rows, for which stable_sort's buffer costs more than the sorting.
+  for (Part* next = begin; next != end; ++next) {
+    const Part part = *next;
+    Part* to = next;
+    for (; to != begin && before(part, *(to - 1)); --to) *to = *(to - 1);
+    *to = part;
+  }
+}
+
 VoteTables::OfTree tables_of(PartsByLeaf found) {
   VoteTables::OfTree tables;
+  tables.row_start.reserve(found.start.size());
   for (std::size_t leaf = 0; leaf + 1 < found.start.size(); ++leaf) {
-    const auto begin = found.parts.begin() + static_cast<std::ptrdiff_t>(found.start[leaf]);
-    const auto end = found.parts.begin() + static_cast<std::ptrdiff_t>(found.start[leaf + 1]);
-    std::stable_sort(begin, end, [](const Part& a, const Part& b) {
-      return a.vote != b.vote ? a.vote < b.vote : a.label < b.label;
-    });
-    for (auto part = begin; part != end; ++part) {
+    Part* const begin = found.parts.data() + found.start[leaf];
+    Part* const end = found.parts.data() + found.start[leaf + 1];
+    sort_parts(begin, end);
+    for (const Part* part = begin; part != end; ++part) {
       const bool new_row = part == begin || part->vote != (part - 1)->vote;
       if (new_row) {
         if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
@@ -107,10 +120,14 @@ VoteTables::Mixture VoteTables::mixture(const OfTree& tree, double oob_weight) {
   return mixed;
 }
 
-void VoteTables::mix(double oob_weight) {
+void VoteTables::mix(double oob_weight, ThreadPool& pool) {
   oob_weight_ = oob_weight;
   mixed_.clear();
-  for (const OfTree& tree : trees_) mixed_.push_back(mixture(tree, oob_weight));
+  mixed_.resize(trees_.size());
+  pool.run(static_cast<int>(trees_.size()), [&](int, int item) {
+    const auto t = static_cast<std::size_t>(item);
+    mixed_[t] = mixture(trees_[t], oob_weight);
+  });
 }
 
 // What the leaves of one row have said so far, by vote. Only votes that count are touched.

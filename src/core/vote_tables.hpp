@@ -29,7 +29,11 @@ class VoteTables {
   const std::vector<OfTree>& trees() const { return trees_; }
 
   // The weights of out-of-bag rows from now on.
-  void mix(double oob_weight);
+  void mix(double oob_weight, ThreadPool& pool);
+  void mix(double oob_weight) {
+    ThreadPool alone(1);
+    mix(oob_weight, alone);
+  }
 
   // Which rows of the leaf matrices answer: that of the winner alone, or all in proportion to the votes.
   enum class Rows { winner, shared };
