@@ -24,7 +24,7 @@ class LeafFrequencies {
   }
   explicit LeafFrequencies(const LeafTables& tables) {
     for (std::size_t t = 0; t < tables.n_trees(); ++t)
-      add(LeafCounts(tables.of_tree(t), tables.n_leaves(t), static_cast<int>(tables.n_columns())));
+      add(LeafCounts(tables.table(t).data(), tables.n_leaves(t), static_cast<int>(tables.n_columns())));
   }
 
   // Adds share times the frequencies of a leaf.

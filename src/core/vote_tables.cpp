@@ -18,18 +18,18 @@ constexpr std::ptrdiff_t kFewParts = 32;
 // A part of a training row at a leaf.
 struct Part {
   ClassId vote, label;
-  double in_bag, out_of_bag;
+  bool unseen;
+  double weight;
 };
 
 // The parts at every leaf, grouped by leaf.
 struct PartsByLeaf {
-  std::vector<std::size_t> start;
+  std::vector<std::size_t> start, next;
   std::vector<Part> parts;
 };
 
-PartsByLeaf parts_by_leaf(const Members::OfTree& tree, std::size_t n_rows, const std::int32_t* votes, TrainingRows rows,
-                          bool distinct) {
-  PartsByLeaf found;
+void find_parts(const Members::OfTree& tree, std::size_t n_rows, const std::int32_t* votes, TrainingRows rows, bool distinct,
+                PartsByLeaf& found) {
   found.start.assign(static_cast<std::size_t>(tree.n_leaves) + 1, 0);
   const auto over_parts = [&](auto&& f) {
     for (std::size_t row = 0; row < n_rows; ++row)
@@ -38,14 +38,13 @@ PartsByLeaf parts_by_leaf(const Members::OfTree& tree, std::size_t n_rows, const
   over_parts([&](std::size_t, std::size_t leaf, double) { ++found.start[leaf + 1]; });
   std::partial_sum(found.start.begin(), found.start.end(), found.start.begin());
   found.parts.resize(found.start.back());
-  auto next = found.start;
+  auto& next = found.next;
+  next = found.start;
   over_parts([&](std::size_t row, std::size_t leaf, double share) {
     const std::uint16_t copies = tree.copies_of(row);
     const double weight = share * rows.weight(row) * (distinct ? 1 : std::max<std::uint16_t>(copies, 1));
-    found.parts[next[leaf]++] = {static_cast<ClassId>(votes[row]), rows.labels[row], copies > 0 ? weight : 0.0,
-                                 copies > 0 ? 0.0 : weight};
+    found.parts[next[leaf]++] = {static_cast<ClassId>(votes[row]), rows.labels[row], copies == 0, weight};
   });
-  return found;
 }
 
 // Sorts by vote and class; equals stay in order.
@@ -61,9 +60,14 @@ void sort_parts(Part* begin, Part* end) {
   }
 }
 
-VoteTables::OfTree tables_of(PartsByLeaf found) {
-  VoteTables::OfTree tables;
-  tables.row_start.reserve(found.start.size());
+// Makes a tree's tables of the parts, which it sorts. What was in the tables is forgotten, their room is used again.
+void make_tables(PartsByLeaf& found, VoteTables::OfTree& tables) {
+  tables.row_start.assign(1, 0);
+  tables.entry_start.assign(1, 0);
+  tables.row_vote.clear();
+  tables.entry_class.clear();
+  tables.in_bag.clear();
+  tables.out_of_bag.clear();
   for (std::size_t leaf = 0; leaf + 1 < found.start.size(); ++leaf) {
     Part* const begin = found.parts.data() + found.start[leaf];
     Part* const end = found.parts.data() + found.start[leaf + 1];
@@ -79,13 +83,12 @@ VoteTables::OfTree tables_of(PartsByLeaf found) {
         tables.in_bag.push_back(0);
         tables.out_of_bag.push_back(0);
       }
-      tables.in_bag.back() += part->in_bag;
-      tables.out_of_bag.back() += part->out_of_bag;
+      tables.in_bag.back() += part->unseen ? 0.0 : part->weight;
+      tables.out_of_bag.back() += part->unseen ? part->weight : 0.0;
     }
     tables.row_start.push_back(static_cast<std::int32_t>(tables.row_vote.size()));
   }
   if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
-  return tables;
 }
 
 }  // namespace
@@ -93,9 +96,17 @@ VoteTables::OfTree tables_of(PartsByLeaf found) {
 VoteTables::VoteTables(const Members& members, const std::int32_t* votes, TrainingRows rows, int n_classes, bool distinct,
                        ThreadPool& pool)
     : n_classes_(n_classes), trees_(members.trees.size()) {
-  pool.run(static_cast<int>(trees_.size()), [&](int, int item) {
+  struct Scratch {
+    PartsByLeaf parts;
+    OfTree tables;
+  };
+  std::vector<Scratch> scratch(static_cast<std::size_t>(pool.n_threads()));
+  pool.run(static_cast<int>(trees_.size()), [&](int thread, int item) {
     const auto t = static_cast<std::size_t>(item);
-    trees_[t] = tables_of(parts_by_leaf(members.trees[t], members.n_rows, votes, rows, distinct));
+    auto& [parts, tables] = scratch[static_cast<std::size_t>(thread)];
+    find_parts(members.trees[t], members.n_rows, votes, rows, distinct, parts);
+    make_tables(parts, tables);
+    trees_[t] = tables;  // a copy has no room to spare
   });
 }
 
