@@ -401,13 +401,16 @@ void append_members(Members& members, Members& more) {
   more.trees.clear();
 }
 
-Ballot make_ballot(const Forest& forest, const Vector<double>& prior) {
+Ballot make_ballot(const Forest& forest, const Vector<double>& prior, int n_threads) {
+  std::vector<double> of_classes = as_vector(prior);
+  nb::gil_scoped_release release;
+  ThreadPool pool(n_threads);
   std::vector<std::vector<ClassId>> votes;
   for (const PackedTree& tree : forest.trees) {
     votes.emplace_back(tree.vote.size());
     for (std::size_t leaf = 0; leaf < tree.vote.size(); ++leaf) votes.back()[leaf] = static_cast<ClassId>(tree.vote.at(leaf));
   }
-  return Ballot(std::move(votes), LeafFrequencies(forest), as_vector(prior));
+  return Ballot(std::move(votes), LeafFrequencies(forest, pool), std::move(of_classes));
 }
 
 Ballot ballot_of(const std::vector<Vector<std::int32_t>>& votes, const LeafTables& frequencies, const Vector<double>& prior) {
@@ -733,7 +736,7 @@ void bind_forest(nb::module_& m) {
       .def("apply", &apply, "matrix"_a, "n_threads"_a, "The leaf of each row in each tree.")
       .def("members", &find_members, "matrix"_a, "n_threads"_a, "Where rows are, out of bag everywhere.");
   nb::class_<Ballot>(m, "Ballot", "How the ensemble votes.")
-      .def(nb::new_(&make_ballot), "forest"_a, "prior"_a)
+      .def(nb::new_(&make_ballot), "forest"_a, "prior"_a, "n_threads"_a = 1)
       .def_static("of_leaves", &ballot_of, "votes"_a, "frequencies"_a, "prior"_a);
   m.def("out_of_bag_votes", &oob_votes, "members"_a, "ballot"_a, "n_threads"_a);
   m.def("out_of_bag_average", &oob_average, "members"_a, "tables"_a, "rows"_a.none(), "n_threads"_a,

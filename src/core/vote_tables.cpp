@@ -17,9 +17,13 @@ constexpr std::ptrdiff_t kFewParts = 32;
 
 // A part of a training row at a leaf.
 struct Part {
-  ClassId vote, label;
+  std::uint32_t key;  // vote and class in one number, in the order of the tables
   bool unseen;
   double weight;
+
+  static std::uint32_t key_of(std::uint32_t vote, ClassId label) { return vote << 16 | label; }
+  ClassId vote() const { return static_cast<ClassId>(key >> 16); }
+  ClassId label() const { return static_cast<ClassId>(key & 0xffff); }
 };
 
 // The parts at every leaf, grouped by leaf.
@@ -43,13 +47,13 @@ void find_parts(const Members::OfTree& tree, std::size_t n_rows, const std::int3
   over_parts([&](std::size_t row, std::size_t leaf, double share) {
     const std::uint16_t copies = tree.copies_of(row);
     const double weight = share * rows.weight(row) * (distinct ? 1 : std::max<std::uint16_t>(copies, 1));
-    found.parts[next[leaf]++] = {static_cast<ClassId>(votes[row]), rows.labels[row], copies == 0, weight};
+    found.parts[next[leaf]++] = {Part::key_of(static_cast<std::uint32_t>(votes[row]), rows.labels[row]), copies == 0, weight};
   });
 }
 
 // Sorts by vote and class; equals stay in order.
 void sort_parts(Part* begin, Part* end) {
-  const auto before = [](const Part& a, const Part& b) { return a.vote != b.vote ? a.vote < b.vote : a.label < b.label; };
+  const auto before = [](const Part& a, const Part& b) { return a.key < b.key; };
   if (end - begin > kFewParts) return std::stable_sort(begin, end, before);
   // Most leaves hold a few rows, for which stable_sort's buffer costs more than the sorting.
   for (Part* next = begin; next != end; ++next) {
@@ -58,6 +62,11 @@ void sort_parts(Part* begin, Part* end) {
     for (; to != begin && before(part, *(to - 1)); --to) *to = *(to - 1);
     *to = part;
   }
+}
+
+void add_to_last(const Part& part, VoteTables::OfTree& tables) {
+  tables.in_bag.back() += part.unseen ? 0.0 : part.weight;
+  tables.out_of_bag.back() += part.unseen ? part.weight : 0.0;
 }
 
 // Makes a tree's tables of the parts, which it sorts. What was in the tables is forgotten, their room is used again.
@@ -73,18 +82,19 @@ void make_tables(PartsByLeaf& found, VoteTables::OfTree& tables) {
     Part* const end = found.parts.data() + found.start[leaf + 1];
     sort_parts(begin, end);
     for (const Part* part = begin; part != end; ++part) {
-      const bool new_row = part == begin || part->vote != (part - 1)->vote;
+      if (part != begin && part->key == (part - 1)->key) {
+        add_to_last(*part, tables);
+        continue;
+      }
+      const bool new_row = part == begin || part->vote() != (part - 1)->vote();
       if (new_row) {
         if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
-        tables.row_vote.push_back(part->vote);
+        tables.row_vote.push_back(part->vote());
       }
-      if (new_row || part->label != (part - 1)->label) {
-        tables.entry_class.push_back(part->label);
-        tables.in_bag.push_back(0);
-        tables.out_of_bag.push_back(0);
-      }
-      tables.in_bag.back() += part->unseen ? 0.0 : part->weight;
-      tables.out_of_bag.back() += part->unseen ? part->weight : 0.0;
+      tables.entry_class.push_back(part->label());
+      tables.in_bag.push_back(0);
+      tables.out_of_bag.push_back(0);
+      add_to_last(*part, tables);
     }
     tables.row_start.push_back(static_cast<std::int32_t>(tables.row_vote.size()));
   }

@@ -47,9 +47,9 @@ class LazyTables:
         return self._made
 
 
-def make_ballot(forest: Forest, prior: Floats) -> Any:
+def make_ballot(forest: Forest, prior: Floats, n_threads: int = 1) -> Any:
     """How the trees of a forest vote."""
-    return _core.Ballot(forest.core, prior)
+    return _core.Ballot(forest.core, prior, n_threads)
 
 
 def make_vote_tables(growth: Growth, ballot: Any, oob_weight: float, count: str, n_threads: int) -> VoteTables:
@@ -261,7 +261,7 @@ random_state, n_jobs, verbose
 
     def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
         auto, n_threads = self.oob_weight == "auto", self._n_threads()
-        ballot = make_ballot(growth.forest, growth.training.class_weights())
+        ballot = make_ballot(growth.forest, growth.training.class_weights(), n_threads)
         tables = make_vote_tables(growth, ballot, 1.0 if auto else float(self.oob_weight), self.count, n_threads)
         oob_weight = best_oob_weight(tables, growth, self.rows, n_threads) if auto else float(self.oob_weight)
         fitted = {

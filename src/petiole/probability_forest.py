@@ -235,7 +235,7 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         n_threads = self._n_threads()
         parts, filed = [], []
         for of_part in growth:
-            ballot = make_ballot(of_part.forest, training.class_weights())
+            ballot = make_ballot(of_part.forest, training.class_weights(), n_threads)
             tables = make_vote_tables(of_part, ballot, 1.0, self.count, n_threads)
             filed.append(tables)
             parts.append(Part(of_part.forest, tables.core, self._leaf_tables(of_part.forest), ballot))
