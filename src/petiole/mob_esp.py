@@ -38,9 +38,22 @@ class VoteTables(NamedTuple):
     votes: Floats
 
 
-def make_ballot(forest: Forest, prior: Floats) -> Any:
+class LazyTables:
+    """The frequencies at the leaves of a forest, made when first asked for: they are large, and few queries need them."""
+
+    def __init__(self, forest: Forest, oob_weight: float, n_threads: int = 1) -> None:
+        self._make: Callable[[], Any] = functools.partial(frequency_tables, forest, Raw(), oob_weight, n_threads)
+        self._made: Any = None
+
+    def __call__(self) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+def make_ballot(forest: Forest, prior: Floats, n_threads: int = 1) -> Any:
     """How the trees of a forest vote."""
-    return _core.Ballot(forest.core, prior)
+    return _core.Ballot(forest.core, prior, n_threads)
 
 
 def make_vote_tables(growth: Growth, ballot: Any, oob_weight: float, count: str, n_threads: int) -> VoteTables:
@@ -258,14 +271,14 @@ random_state, n_jobs, verbose
 
     def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
         auto, n_threads = self.oob_weight == "auto", self._n_threads()
-        ballot = make_ballot(growth.forest, growth.training.class_weights())
+        ballot = make_ballot(growth.forest, growth.training.class_weights(), n_threads)
         tables = make_vote_tables(growth, ballot, 1.0 if auto else float(self.oob_weight), self.count, n_threads)
         oob_weight = best_oob_weight(tables, growth, self.rows, n_threads) if auto else float(self.oob_weight)
         fitted = {
             "oob_weight_": oob_weight,
             "vote_tables_": tables.core,
             "_ballot": ballot,
-            "_fallback": frequency_tables(growth.forest, Raw(), oob_weight, n_threads),
+            "_lazy_fallback": LazyTables(growth.forest, oob_weight, n_threads),
         }
         return fitted, lambda: self._out_of_bag(growth, tables, oob_weight)
 
@@ -300,9 +313,13 @@ random_state, n_jobs, verbose
     def _ballot(self) -> Any:
         return make_ballot(self.trees_, self.class_weights_)
 
-    @functools.cached_property
+    @property
     def _fallback(self) -> Any:
-        return frequency_tables(self.trees_, Raw(), self.oob_weight_)
+        return self._lazy_fallback()
+
+    @functools.cached_property
+    def _lazy_fallback(self) -> LazyTables:
+        return LazyTables(self.trees_, self.oob_weight_)
 
     def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:
         """Leaves keep the rows that they were filed with: by the votes of their own model."""
@@ -313,7 +330,7 @@ random_state, n_jobs, verbose
         return {"oob_weight_": models[0].oob_weight_, "vote_tables_": tables}
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in super().__getstate__().items() if name not in ("_ballot", "_fallback")}
+        state = {name: value for name, value in super().__getstate__().items() if name not in ("_ballot", "_lazy_fallback")}
         if "vote_tables_" in state:
             state["vote_tables_"] = state["vote_tables_"].state()
         return state

@@ -250,31 +250,27 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
 
     def _estimate(self, growth: Any) -> tuple[dict[str, Any], Callable[[], Floats]]:
         training = growth[0].training
+        class_weights, n_threads = training.class_weights(), self._n_threads()
+        ballots = [make_ballot(of_part.forest, class_weights, n_threads) for of_part in growth]
         filed = [
-            make_vote_tables(
-                of_part, make_ballot(of_part.forest, training.class_weights()), 1.0, self.count, self._n_threads()
-            )
-            for of_part in growth
+            make_vote_tables(of_part, ballot, 1.0, self.count, n_threads)
+            for of_part, ballot in zip(growth, ballots, strict=True)
         ]
-        return self._estimate_with(growth, filed, training.class_weights(), pool_rows(training, growth[0].seed))
+        return self._estimate_with(growth, filed, ballots, class_weights, pool_rows(training, growth[0].seed))
 
     def _estimate_with(
         self,
         growth: Sequence[Growth],
         filed: Sequence[VoteTables],
+        ballots: Sequence[Any],
         class_weights: Floats,
         rows: npt.NDArray[np.uint32],
     ) -> tuple[dict[str, Any], Callable[[], Floats]]:
         """The pool is learned from the rows listed, of those whose places are known; all rows are in the tables."""
         training, n_threads = growth[0].training, self._n_threads()
         parts = [
-            Part(
-                of_part.forest,
-                tables.core,
-                self._leaf_tables(of_part.forest),
-                make_ballot(of_part.forest, class_weights),
-            )
-            for of_part, tables in zip(growth, filed, strict=True)
+            Part(of_part.forest, tables.core, self._leaf_tables(of_part.forest), ballot)
+            for of_part, tables, ballot in zip(growth, filed, ballots, strict=True)
         ]
         names = self._names(len(parts))
         prior = class_weights / class_weights.sum()

@@ -226,7 +226,8 @@ def _finish_probability_forest(
         filed_votes(growth, of_kind, prior, 1.0, n_threads)
         for growth, of_kind in zip(growths, tally.tallies, strict=True)
     ]
-    return model._estimate_with(growths, filed, prior, np.arange(len(sample.rows), dtype=np.uint32))
+    ballots = [make_ballot(forest, prior, n_threads) for forest in forests]
+    return model._estimate_with(growths, filed, ballots, prior, np.arange(len(sample.rows), dtype=np.uint32))
 
 
 _FINISH: dict[type, Callable[..., Any]] = {
