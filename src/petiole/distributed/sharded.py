@@ -28,11 +28,11 @@ from petiole.distributed.tasks import (
     grow_shard,
     stand,
 )
-from petiole.ensemble import Floats, ForestClassifier, Growth, _scores, frequency_tables
+from petiole.ensemble import Floats, ForestClassifier, Growth, _scores
 from petiole.forest import Forest
 from petiole.mob_esp import MOBESPClassifier, best_oob_weight, make_ballot
 from petiole.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier, part_seed
-from petiole.smoothing import Raw, as_leaf_estimator
+from petiole.smoothing import as_leaf_estimator
 
 # A class with this share of all rows should be in every shard of this many rows.
 COMMON_CLASS, LARGE_SHARD = 0.01, 1000
@@ -212,7 +212,6 @@ def _finish_mob_esp(
         "oob_weight_": weight,
         "vote_tables_": filed.core,
         "_ballot": make_ballot(forest, prior),
-        "_fallback": frequency_tables(forest, Raw(), weight, n_threads),
     }
     return fitted, lambda: model._out_of_bag(growth, filed, weight)
 
