@@ -100,6 +100,11 @@ def _grow_piece(training: TrainingSet, sizes: Sequence[tuple[int, int]], kind: K
     return Piece(task.kind, task.first, forest, copies, training.class_weights())
 
 
+def class_weights_of(pieces: Sequence[Piece]) -> tuple[int, Floats]:
+    """The first part of a shard and the weights of its classes."""
+    return min(pieces[0].copies), pieces[0].class_weights
+
+
 def copies_in(pieces: Sequence[Piece], part: int) -> list[tuple[int, dict[int, npt.NDArray[np.uint8]]]]:
     """What a part needs to know of the trees that were grown on it: kinds and copies."""
     return [(piece.kind, piece.copies[part]) for piece in pieces]
