@@ -28,6 +28,13 @@ class Batch:
     y: Any
     weights: Any = None
 
+    def __sizeof__(self) -> int:
+        # Dask asks, to know when memory runs short.
+        size = getattr(self.X, "nbytes", None)
+        if size is None and hasattr(self.X, "memory_usage"):
+            size = self.X.memory_usage(index=False).sum()
+        return int(size or 0)
+
 
 @dataclass(frozen=True)
 class Fields:

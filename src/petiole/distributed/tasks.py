@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -166,6 +167,11 @@ class PartTally:
         tallies = [one + two for one, two in zip(self.tallies, other.tallies, strict=True)]
         samples = [sample for sample in (self.sample, other.sample) if sample is not None]
         return PartTally(tallies, sum(samples[1:], start=samples[0]) if samples else None)
+
+    def __sizeof__(self) -> int:
+        # Dask asks, to know when memory runs short.
+        sample = 0 if self.sample is None else self.sample.rows.matrix.nbytes
+        return sample + sum(sys.getsizeof(tally) for tally in self.tallies)
 
 
 def count_part(
