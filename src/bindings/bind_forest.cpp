@@ -392,13 +392,13 @@ nb::object oob_frequencies(const Members& members, const LeafTables& counts, dou
 // ---- MOB-ESP.
 
 VoteTables make_vote_tables(const Members& members, const Labels& winners, const Labels& labels, const Weights& weights,
-                            int n_classes, bool distinct, double oob_weight, int n_threads) {
+                            int n_classes, bool distinct, double oob_weight, int n_threads, bool mixed) {
   const Rows rows(members, labels, weights);
   if (winners.shape(0) != members.n_rows) throw nb::value_error("winners: must have one entry per row");
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
   VoteTables tables(members, winners.data(), rows.view, n_classes, distinct, pool);
-  tables.mix(oob_weight, pool);
+  if (mixed) tables.mix(oob_weight, pool);
   return tables;
 }
 
@@ -512,7 +512,7 @@ std::vector<To> widened(const nb::dict& state, const char* name) {
   throw nb::value_error((std::string(name) + ": wrong type of array").c_str());
 }
 
-VoteTables vote_tables_from_state(const nb::dict& state) {
+VoteTables vote_tables_from_state(const nb::dict& state, bool mixed) {
   const int n_classes = nb::cast<int>(state["n_classes"]);
   const auto n_leaves = widened<std::uint32_t>(state, "n_leaves"), rows_per_leaf = widened<std::uint32_t>(state, "rows_per_leaf");
   const auto row_vote = widened<std::uint32_t>(state, "row_vote"), entries_per_row = widened<std::uint32_t>(state, "entries_per_row");
@@ -546,7 +546,7 @@ VoteTables vote_tables_from_state(const nb::dict& state) {
   }
   require(leaf == rows_per_leaf.size() && row == row_vote.size() && entry == entry_class.size());
   VoteTables tables(n_classes, std::move(trees));
-  tables.mix(1.0);
+  if (mixed) tables.mix(1.0);
   return tables;
 }
 
@@ -558,15 +558,13 @@ VoteTables joined_vote_tables(const std::vector<const VoteTables*>& parts, doubl
   return all;
 }
 
-VoteTables sum_of_vote_tables(const VoteTables& tables, const VoteTables& more, double scale, double oob_weight, int n_threads) {
+VoteTables sum_of_vote_tables(const VoteTables& tables, const VoteTables& more, double scale, int n_threads) {
   bool alike = tables.n_classes() == more.n_classes() && tables.n_trees() == more.n_trees();
   for (std::size_t t = 0; alike && t < tables.n_trees(); ++t) alike = tables.n_leaves(t) == more.n_leaves(t);
   if (!alike) throw nb::value_error("the vote tables belong to different forests");
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
-  VoteTables sum = tables.plus(more, scale, pool);
-  sum.mix(oob_weight);
-  return sum;
+  return tables.plus(more, scale, pool);
 }
 
 nb::tuple evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs, const Labels& labels,
@@ -665,12 +663,12 @@ void bind_forest(nb::module_& m) {
         "Log-loss in nats of a logarithmic pool, and its slopes by the weights and the intercepts.");
   nb::class_<VoteTables>(m, "VoteTables", "MOB-ESP's leaf matrices.")
       .def(nb::new_(&make_vote_tables), "members"_a, "winners"_a, "labels"_a, "weights"_a.none(), "n_classes"_a, "distinct"_a,
-           "oob_weight"_a, "n_threads"_a)
-      .def_static("from_state", &vote_tables_from_state, "state"_a)
+           "oob_weight"_a, "n_threads"_a, "mixed"_a = true)
+      .def_static("from_state", &vote_tables_from_state, "state"_a, "mixed"_a = true)
       .def_static("joined", &joined_vote_tables, "tables"_a, "oob_weight"_a)
       .def("state", &vote_tables_state, "Everything as arrays by name.")
-      .def("plus", &sum_of_vote_tables, "more"_a, "scale"_a = 1.0, "oob_weight"_a = 1.0, "n_threads"_a = 1,
-           "The rows of two batches together: scale times these plus the others.")
+      .def("plus", &sum_of_vote_tables, "more"_a, "scale"_a = 1.0, "n_threads"_a = 1,
+           "The rows of two batches together: scale times these plus the others. To be mixed before it is asked.")
       .def("mix", [](VoteTables& tables, double oob_weight) { tables.mix(oob_weight); }, "oob_weight"_a)
       .def("out_of_bag", &vote_tables_out_of_bag, "members"_a, "winners"_a, "votes"_a, "which"_a, "labels"_a,
            "weights"_a.none(), "rows"_a.none(), "n_threads"_a)
