@@ -15,7 +15,7 @@ LAYERS = [
     {"judged", "grow", "impurity", "traversal", "smoothing", "pool", "score_calibrator", "lazy_paths"},
     {"binning", "venn_abers", "baselines", "perturbation", "noise_search"},
     {"pruning", "cross_fit", "forest", "soft_traversal", "monte_carlo"},
-    {"classifier", "calibrators", "counting", "sketch", "survey"},
+    {"classifier", "calibrators", "counting", "updating", "sketch", "survey"},
     {"pet", "ensemble", "naive_bayes"},
     {"bagging", "mob_esp", "lazy"},
     {"probability_forest"},
