@@ -22,7 +22,7 @@ LAYERS = [
     {"soft_models", "perturbed_model", "noise_tuning"},
     {"dual"},
     {"distributed"},
-    {"metrics", "decisions"},
+    {"metrics", "decisions", "scoring"},
     {"convert", "export", "plotting", "recalibration", "comparison"},
     {"experiments"},
     {"study"},

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
-from petiole.counting import Rows, tally_rows
+from petiole.counting import ForestCounts, Rows, Tally, tally_rows
 from petiole.cross_fit import cross_fit
 from petiole.ensemble import (
     Floats,
@@ -90,7 +90,10 @@ threshold, split_class_weight
     oob_decision_ : array of shape (n_rows,)
         The class with the largest of these, the most frequent class for rows that all trees have seen.
     oob_score_, oob_log_loss_, oob_brier_ : float
-        Accuracy, log-loss in bits and Brier score (summed over classes) of ``oob_predict_proba_``, weighted.
+        Accuracy, log-loss in bits and Brier score (summed over classes) of ``oob_predict_proba_``, weighted. What
+        begins with "oob" is gone after :meth:`update`.
+    counted_weights_ : array of shape (n_classes,)
+        After :meth:`update`: the weight of each class among all rows counted.
 
     Examples
     --------
@@ -303,6 +306,9 @@ threshold, split_class_weight
             once = np.ones(len(rows), dtype=np.uint32)
             rows = Rows(rows.matrix, rows.labels, rows.weights, dict.fromkeys(range(len(self.trees_)), once))
         return [tally_rows(self.trees_, rows, distinct=True, n_threads=self._n_threads())]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [Tally(ForestCounts.of(self.trees_))]
 
     def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
         prior = self.class_weights_ if self.voting else None

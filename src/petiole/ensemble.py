@@ -111,7 +111,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.class_weights_ = training.class_weights()
-        vars(self).pop("counted_weights_", None)
+        self.__dict__.pop("counted_weights_", None)
         self._keep_trees(growth)
         self.seed_ = seed
         for name, value in fitted.items():
@@ -460,8 +460,9 @@ def frequency_tables(forest: Forest, estimator: LeafEstimator, oob_weight: float
         # A leaf without rows asks its nearest ancestor that has some.
         tables = forest.core.leaf_counts(1.0, oob_weight, LEAST_WEIGHT, n_threads)
         tables.normalise()
-        for index in np.flatnonzero(~forest.core.root_counts(1.0, oob_weight).any(axis=1)):  # a tree without rows
-            tables.set_tree(int(index), np.full(tables.of_tree(int(index)).shape, 1.0 / forest.core.n_classes))
+        without_rows = ~np.asarray(forest.core.root_counts(1.0, oob_weight)).any(axis=1)
+        for tree in np.flatnonzero(without_rows).tolist():
+            tables.set_tree(tree, np.full(tables.of_tree(tree).shape, 1.0 / forest.core.n_classes))
         return tables
     tables, with_empty_leaves = counts_with_pseudo(forest, estimator, oob_weight)
     tables.normalise()

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
-from petiole.counting import Rows, tally_rows
+from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, tally_rows
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
 from petiole.files import checks, packed
 from petiole.files.checks import fields
@@ -316,6 +316,9 @@ random_state, n_jobs, verbose
     def _count_parts(self, rows: Rows) -> Iterable[Any]:
         """Rows are filed by the vote of all trees, none of which has seen them."""
         return [tally_rows(self.trees_, rows, distinct=True, ballot=self._ballot, n_threads=self._n_threads())]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [Tally(ForestCounts.of(self.trees_), VoteCounts(self.vote_tables_))]
 
     def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
         tally, n_threads = counts.parts[0], self._n_threads()

@@ -278,6 +278,12 @@ class PETClassifier(Updatable, TreeBasedClassifier):
     def _count_parts(self, rows: Rows) -> Iterable[Any]:
         return [traversal.class_counts(self.tree_, rows.matrix, rows.labels, rows.weights)]
 
+    def _held_parts(self) -> Iterable[Any]:
+        return [self.tree_.inbag_class_counts]
+
+    def _counted_weights(self) -> npt.NDArray[np.float64]:
+        return self.tree_.inbag_class_counts[0]
+
     def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
         before = self.tree_
         in_bag = decay * before.inbag_class_counts + counts.parts[0]

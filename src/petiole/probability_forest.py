@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
 from petiole.bagging import BaggedPETClassifier
-from petiole.counting import Rows, Tally, tally_rows
+from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, tally_rows
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
 from petiole.files import checks, packed
 from petiole.files.checks import fields, maybe, require
@@ -402,6 +402,9 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
     def _count_parts(self, rows: Rows) -> Iterable[Any]:
         options: dict[str, Any] = {"distinct": True, "n_threads": self._n_threads()}
         return [tally_rows(part.forest, rows, ballot=part.ballot, **options) for part in self.parts_]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [Tally(ForestCounts.of(part.forest), VoteCounts(part.vote_tables)) for part in self.parts_]
 
     def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
         class_weights = self._class_weights_with(counts, decay)
