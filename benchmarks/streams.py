@@ -3,7 +3,8 @@
     python benchmarks/streams.py [--rows 20000] [--without-forest]
 
 Needs river (extra `bench`), which also makes the streams. Rows come in batches; each batch is predicted before anyone
-learns from it. Prints a table and writes docs/images/streams.png.
+learns from it. Prints a table and writes docs/images/streams.png
+(grey lines: where SEA changes).
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from river import tree as river_tree
 from river.datasets import synth
 
 from petiole import PETClassifier, ProbabilityForestClassifier
-from petiole.pool import fit_pool
 
 BATCH = 500
 FIRST = 2000
@@ -77,17 +77,10 @@ class Kept:
                 self.seen, self.model = [(rows, labels)], self.make().fit(rows, labels)
                 return proba
         if self.relearn:
-            self._relearn(X, y)
+            self.model.relearn_pool(X, y)
         if self.decay is not None:
             self.model.update(X, y, decay=self.decay)
         return proba
-
-    def _relearn(self, X: np.ndarray, y: np.ndarray) -> None:
-        """The pool's weights anew, from a batch that no leaf has counted yet."""
-        said = list(self.model.component_proba(X).values())
-        starts = np.append(np.full(len(said) - 1, 1 / (len(said) - 1)), 0.0)
-        labels = np.searchsorted(self.model.classes_, y).astype(np.int32)
-        self.model.pool_ = fit_pool(said, labels, None, starts, float(self.model.floor))
 
 
 class Grown:
@@ -130,6 +123,7 @@ def policies(with_forest: bool) -> dict[str, Any]:
         "forest, update, decay 0.9": Kept(forest, 0.9),
         "forest, update, decay 0.5": Kept(forest, 0.5),
         "forest, update, decay 0.9, pool learned anew": Kept(forest, 0.9, relearn=True),
+        "forest, update, decay 0.5, pool learned anew": Kept(forest, 0.5, relearn=True),
         "forest, refit": Kept(forest, refit=True),
         "forest, refit, update between, decay 0.9": Kept(forest, 0.9, refit=True),
         "tree, fitted once": Kept(tree),
@@ -163,14 +157,14 @@ def prequential(policy: Any, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, 
 SHOWN = {
     "forest, fitted once": ("#9aa5b1", "-"),
     "forest, update, decay 0.9": ("#0b6e99", "-"),
-    "forest, refit, update between, decay 0.9": ("#0f9d58", "-"),
+    "forest, update, decay 0.9, pool learned anew": ("#7c3aed", "-"),
     "tree, update, decay 0.9": ("#0b6e99", ":"),
     "river, adaptive Hoeffding tree": ("#c2410c", ":"),
     "river, adaptive random forest, 10 trees": ("#c2410c", "-"),
 }
 
 
-def draw(found: dict[str, dict[str, np.ndarray]]) -> None:
+def draw(found: dict[str, dict[str, np.ndarray]], n_rows: int) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -184,6 +178,9 @@ def draw(found: dict[str, dict[str, np.ndarray]]) -> None:
             smooth = np.convolve(losses[name], np.ones(3) / 3, mode="valid")
             at = FIRST + BATCH * (np.arange(len(smooth)) + 2)
             ax.plot(at, smooth, color=colour, linestyle=style, linewidth=1.8, label=name)
+        if "abrupt" in stream:
+            for change in range(1, 4):
+                ax.axvline(change * n_rows / 4, color="#d5dae0", linewidth=1, zorder=0)
         ax.set(title=stream, xlabel="rows seen", ylabel="log-loss of the next rows (bits)")
         ax.spines[["top", "right"]].set_visible(False)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
@@ -206,7 +203,7 @@ def main() -> None:
             losses[stream][name], speed = prequential(policies(True)[name], X, y)
             cells.append(f"{losses[stream][name].mean():.4f} | {speed:,.0f}")
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
-    draw(losses)
+    draw(losses, arguments.rows)
 
 
 if __name__ == "__main__":

@@ -325,5 +325,24 @@ def test_models_that_would_not_look_at_later_rows_say_so():
         ProbabilityForestClassifier(4, components=("raw",), random_state=0).fit(X, y).update(X, y)
 
 
+def test_the_pool_can_be_learned_anew_from_rows_not_yet_counted():
+    X, y, w = problem(2, n=600)
+    model = ProbabilityForestClassifier(10, oob_score=True, random_state=0).fit(X[:300], y[:300], w[:300])
+    flipped = (y + 1) % 3  # what the leaves say is of no use for these
+    kept = -np.log(model.predict_proba(X)[np.arange(600), flipped])[300:].mean()
+    parts = model.parts_
+    assert model.relearn_pool(X[300:], flipped[300:], w[300:]) is model
+    learned = -np.log(model.predict_proba(X)[np.arange(600), flipped])[300:].mean()
+    assert learned < kept - 0.1 and model.parts_ is parts
+    np.testing.assert_array_equal(model.pool_.weights, model.pool_weights_)
+    assert not hasattr(model, "oob_log_loss_")
+    one_class = model.relearn_pool(X[:20], np.zeros(20, dtype=int)).predict_proba(X)
+    assert np.isfinite(one_class).all()
+    with pytest.raises(ValueError, match="has the label 9"):
+        model.relearn_pool(X, np.full(600, 9))
+    with pytest.raises(NotFittedError):
+        clone(model).relearn_pool(X, y)
+
+
 def test_there_is_no_partial_fit():
     assert not any(hasattr(maker(), "partial_fit") for maker in MAKERS.values())

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
 from petiole.bagging import BaggedPETClassifier
-from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, tally_rows
+from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, encoded_rows, tally_rows
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
 from petiole.files import checks, packed
 from petiole.files.checks import fields, maybe, require
@@ -172,6 +172,27 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         check_is_fitted(self)
         return dict(zip(self.component_names_, self._components_of(self._encode(X)), strict=True))
 
+    def relearn_pool(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the weights of the pool anew from rows that no leaf has counted yet.
+
+        :meth:`update` keeps them. In a stream that drifts, "raw" falls behind the other components, because later rows
+        do not come into it: let each batch say first how far to trust whom, ``model.relearn_pool(X, y).update(X, y)``.
+        What the pool knew before is forgotten, so that a batch should have a few hundred rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows that no tree has seen and that were not given to ``update``
+        """
+        check_is_fitted(self)
+        rows = encoded_rows(self, X, y, sample_weight)
+        said = self._components_of(rows.matrix)
+        starts = pool_starts(len(said))
+        pool = fit_pool(said, rows.labels, rows.weights, starts, float(self.floor), self._n_threads())
+        self.pool_, self.pool_weights_, self.pool_intercepts_ = pool, pool.weights, pool.intercepts
+        for name in ForestClassifier._of_the_fit:
+            self.__dict__.pop(name, None)
+        return self
+
     # Growing: one forest for each kind of tree.
 
     def _check_parameters(self) -> None:
@@ -291,9 +312,9 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         known = ~np.isnan([proba[:, 0] for proba in components]).any(axis=0)
         rows, components = rows[known], [proba[known] for proba in components]
         weights = None if training.weights is None else training.weights[rows]
-        # Equal weights that sum to one; the base rates come in only where the rows ask for them.
-        starts = np.append(np.full(len(names) - 1, 1.0 / (len(names) - 1)), 0.0)
-        pool = fit_pool(components, training.labels[rows], weights, starts, float(self.floor), n_threads)
+        pool = fit_pool(
+            components, training.labels[rows], weights, pool_starts(len(names)), float(self.floor), n_threads
+        )
         asked = training.rows(rows)
         fitted = {
             "parts_": parts,
@@ -500,6 +521,11 @@ class Part(NamedTuple):
     vote_tables: Any
     tables: Any
     ballot: Any
+
+
+def pool_starts(n_components: int) -> Floats:
+    """Equal weights that sum to one; the base rates, which come last, only where the rows ask for them."""
+    return np.append(np.full(n_components - 1, 1.0 / (n_components - 1)), 0.0)
 
 
 def part_seed(seed: int, kind: int) -> int:
