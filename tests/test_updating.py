@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -342,6 +344,13 @@ def test_the_pool_can_be_learned_anew_from_rows_not_yet_counted():
         model.relearn_pool(X, np.full(600, 9))
     with pytest.raises(NotFittedError):
         clone(model).relearn_pool(X, y)
+
+
+def test_the_page_keeps_its_word(tmp_path, monkeypatch):
+    page = (Path(__file__).parent.parent / "docs" / "update.md").read_text(encoding="utf-8")
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "assert" in block]
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
 
 
 def test_there_is_no_partial_fit():
