@@ -50,8 +50,12 @@ def test_the_main_job_runs():
     assert "log-loss (bits)" in done.stdout and "Single tree, smoothed" in done.stdout
 
 
+# Examples that need more than petiole and its tests do; tests/test_scoring.py runs them where these are installed.
+OF_OTHER_ENGINES = {"10_spark.py", "11_ray.py", "12_duckdb.py"}
+
+
 def test_examples_run(tmp_path):
-    examples = sorted((ROOT / "examples").glob("[0-9]*.py"))
+    examples = sorted(path for path in (ROOT / "examples").glob("[0-9]*.py") if path.name not in OF_OTHER_ENGINES)
     assert examples
     for example in examples:
         done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -100,8 +100,9 @@ class ForestCounts:
         each class, by which ties are decided: then they vote by their in-bag counts.
         """
         counted = Forest(self.core.placed_in(forest.core, prior, n_threads), forest.n_features)
-        if "router" in vars(forest):  # the structure is the same
-            vars(counted)["router"] = forest.router
+        for name in ("router", "structure"):  # these do not depend on counts
+            if name in vars(forest):
+                vars(counted)[name] = vars(forest)[name]
         return counted
 
     def __getstate__(self) -> dict[str, Any]:

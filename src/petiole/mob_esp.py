@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
+from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, tally_rows
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
 from petiole.files import checks, packed
 from petiole.files.checks import fields
@@ -23,6 +24,7 @@ from petiole.grow import TrainingSet
 from petiole.labels import check_same_length, check_weights, label_codes
 from petiole.parameters import check_choice, check_number
 from petiole.smoothing import Raw
+from petiole.updating import ModelCounts, recounted, refiled
 
 # What oob_weight="auto" chooses from; 1 comes first and wins ties.
 OOB_WEIGHTS = (1.0, 0.0, 0.25, 0.5, 2.0, 4.0, 8.0, 16.0)
@@ -320,6 +322,31 @@ random_state, n_jobs, verbose
     @functools.cached_property
     def _lazy_fallback(self) -> LazyTables:
         return LazyTables(self.trees_, self.oob_weight_)
+
+    def _check_updatable(self) -> None:
+        if not self.oob_weight_ > 0:
+            raise ValueError(
+                f"oob_weight_={self.oob_weight_!r}: leaves look at the rows of their samples alone, so that later rows "
+                "would change nothing: fit with oob_weight=1.0"
+            )
+
+    def _count_parts(self, rows: Rows) -> Iterable[Any]:
+        """Rows are filed by the vote of all trees, none of which has seen them."""
+        return [tally_rows(self.trees_, rows, distinct=True, ballot=self._ballot, n_threads=self._n_threads())]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [Tally(ForestCounts.of(self.trees_), VoteCounts(self.vote_tables_))]
+
+    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
+        tally, n_threads = counts.parts[0], self._n_threads()
+        forest = recounted(self.trees_, tally.counts, decay, n_threads)
+        return {
+            "trees_": forest,
+            "counted_weights_": self._class_weights_with(counts, decay),
+            "vote_tables_": refiled(self.vote_tables_, tally, decay, self.oob_weight_),
+            "_ballot": make_ballot(forest, self.class_weights_),
+            "_fallback": frequency_tables(forest, Raw(), self.oob_weight_, n_threads),
+        }
 
     def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:
         """Leaves keep the rows that they were filed with: by the votes of their own model."""
