@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from pathlib import Path
@@ -36,6 +37,7 @@ def on_files(files: Any, config: Any) -> Any:
     for source, page in PAGES.items():
         if page != "index.md":
             files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
+    files.append(File.generated(config, "examples.md", content=_examples()))
     return files
 
 
@@ -47,6 +49,24 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Docstrings write :class:`Name` for tools that know roles; here the name is enough."""
     return ROLE.sub("", output).replace("<code>~petiole.", "<code>petiole.")
+
+
+def _examples() -> str:
+    """A page made from the examples: what each says of itself, its pictures, its code."""
+    scripts = sorted((ROOT / "examples").glob("[0-9]*.py"))
+    lead = "Each is a script that prints numbers and writes its pictures into the folder it is run in."
+    return "\n\n".join([f"# Examples\n\n{lead}", *map(_example, scripts)])
+
+
+def _example(script: Path) -> str:
+    source = script.read_text(encoding="utf-8")
+    title, _, text = (ast.get_docstring(ast.parse(source)) or script.stem).partition("\n")
+    stems = dict.fromkeys(re.findall(r'"(\w+)\.(?:png|html)"', source))
+    pictures = [f"![{title}](images/{stem}.png)" for stem in stems if (ROOT / "docs/images" / f"{stem}.png").is_file()]
+    code = "".join(f"    {line}\n" for line in ["```python", *source.splitlines(), "```"])
+    head = f"## {script.stem[:2]}. {title.rstrip('.')} {{ #{script.stem} }}"
+    fold = f'??? example "The code"\n\n{code}'
+    return "\n\n".join([head, text.strip(), f"    python examples/{script.name}", *pictures, fold])
 
 
 def _without_missing(entries: list[Any]) -> list[Any]:
