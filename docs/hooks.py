@@ -25,7 +25,7 @@ PAGES = {
 MAY_BE_MISSING = re.compile(r"(command_line|report|scale|update|reproduction/[\w-]+)\.md")
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-ROLE = re.compile(r":(?:class|meth|func|mod|attr|data):(?=<code>)")
+ROLE = re.compile(r":(?:class|meth|func|mod|attr|data):(?:(?=<code>)|`([^`<]+)`)")
 
 
 def on_config(config: Any) -> Any:
@@ -48,7 +48,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Docstrings write :class:`Name` for tools that know roles; here the name is enough."""
-    return ROLE.sub("", output).replace("<code>~petiole.", "<code>petiole.")
+    return ROLE.sub(lambda match: match[1] or "", output).replace("<code>~petiole.", "<code>petiole.")
 
 
 def _examples() -> str:
