@@ -1,7 +1,7 @@
 # Each command is named by what it proves. Those that test Python need an environment made by `pip install ".[test]"`.
 BUILD ?= build/core
 
-.PHONY: test lint types sanitize bench
+.PHONY: test lint types docs sanitize bench
 
 test:      ## everything works
 	pytest -n auto
@@ -11,6 +11,9 @@ lint:      ## the code is in shape
 
 types:     ## the public surface is typed
 	mypy
+
+docs:      ## every page builds, and no link is dead (the site is in build/site)
+	mkdocs build --strict
 
 sanitize:  ## the C++ core has no memory error and no undefined behaviour
 	cmake -S . -B $(BUILD)-sanitize -DPETIOLE_TESTS=ON -DPETIOLE_SANITIZE=ON

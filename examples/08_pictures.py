@@ -4,6 +4,8 @@ Random forests on the breast cancer data, as they are, with isotonic calibration
 models that have not seen them. One picture with everything, and one for each part.
 """
 
+import os
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -30,7 +32,7 @@ from petiole.smoothing import Curtailment, MEstimate
 data = load_breast_cancer()
 X, y = data.data, data.target_names[data.target]  # "benign", "malignant"
 
-forest = RandomForestClassifier(100, random_state=0)
+forest = RandomForestClassifier(20 if "PETIOLE_QUICK" in os.environ else 100, random_state=0)
 models = {
     "random forest": forest,
     "… with isotonic calibration": CalibratedClassifierCV(forest, method="isotonic"),

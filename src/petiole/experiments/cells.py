@@ -118,6 +118,8 @@ class Experiment:
 def seed_of(*parts: Any) -> int:
     """A seed below 2**31 that depends on the parts alone, on every machine and in every version of Python.
 
+    Examples
+    --------
     >>> seed_of("nielsen-2004", "iris", 0)
     1884598786
     """

@@ -191,5 +191,5 @@ def _report(outcome: Outcome) -> tuple[Any, ...]:
     from petiole import __version__
 
     status = "failed" if outcome.failed else "finished"
-    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return status, outcome.seconds, outcome.attempts, outcome.error, __version__, now

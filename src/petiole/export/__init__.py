@@ -1,5 +1,7 @@
 """Fitted models for other runtimes: ONNX graphs, and C without dependencies.
 
+Examples
+--------
 >>> from sklearn.datasets import load_iris
 >>> from petiole import PETClassifier
 >>> from petiole.export import to_c

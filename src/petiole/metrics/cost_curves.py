@@ -41,6 +41,8 @@ class CostCurve(NamedTuple):
     def cost_at(self, probability_cost: Any) -> Any:
         """The height of the lower envelope.
 
+        Examples
+        --------
         >>> curve = cost_curve([0, 1, 0, 1], [[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8]])
         >>> curve.cost_at([0, 0.25, 0.5, 1])
         array([0.   , 0.125, 0.25 , 0.   ])
@@ -54,6 +56,8 @@ class CostCurve(NamedTuple):
         π (1 − x) / (π (1 − x) + (1 − π) x). What lies between this and :meth:`cost_at` is lost by probabilities that
         are not true.
 
+        Examples
+        --------
         >>> curve = cost_curve([0, 1, 0, 1], [[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.2, 0.8]])
         >>> curve.cost_of_decisions([0, 0.25, 0.5, 1])
         array([0.   , 0.125, 0.5  , 0.   ])

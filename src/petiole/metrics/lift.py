@@ -38,6 +38,8 @@ class LiftCurve(NamedTuple):
     def lift_at(self, share: float) -> float:
         """The lift of the best ``share`` of the rows; the rows of a tie are taken in part, whatever their class.
 
+        Examples
+        --------
         >>> curve = lift_curve([1, 1, 0, 0], [[0.1, 0.9], [0.4, 0.6], [0.4, 0.6], [0.8, 0.2]])
         >>> curve.lift_at(0.5)
         1.5

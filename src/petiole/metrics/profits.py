@@ -56,6 +56,8 @@ class ProfitCurve(NamedTuple):
     def profit_at(self, threshold: Any) -> Any:
         """The profit at a threshold, or at each of several.
 
+        Examples
+        --------
         >>> curve = profit_curve([0, 1], [[0.7, 0.3], [0.2, 0.8]], amounts=10, cost=1)
         >>> curve.profit_at(0.5)
         9.0

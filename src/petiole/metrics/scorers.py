@@ -36,6 +36,8 @@ _GAINS: dict[str, Callable[..., float]] = {
 def scorer_names() -> list[str]:
     """The names that :func:`scorer` knows.
 
+    Examples
+    --------
     >>> from petiole.metrics import scorer_names
     >>> scorer_names()[:3]
     ['accuracy', 'area_under_lift_curve', 'brier_score']
