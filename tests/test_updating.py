@@ -181,6 +181,8 @@ def test_decay_0_forgets_what_was_there(name):
     proba = once.predict_proba(everything)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     np.testing.assert_array_equal(proba, twice.predict_proba(everything))
+    for said in once.component_proba(everything).values() if "forest" in name else ():
+        np.testing.assert_allclose(said.sum(axis=1), 1)
 
 
 @ALL
@@ -207,6 +209,7 @@ def test_an_updated_model_survives_pickling_and_saving(name, tmp_path):
     for other in (pickle.loads(pickle.dumps(model)), petiole.load(tmp_path / "model.petiole")):
         np.testing.assert_array_equal(other.predict_proba(everything), expected)
         np.testing.assert_array_equal(other.counted_weights_, model.counted_weights_)
+        np.testing.assert_array_equal(other.predict_proba_std(everything), model.predict_proba_std(everything))
         again = other.update(X, y, w).predict_proba(everything)
     np.testing.assert_array_equal(model.update(X, y, w).predict_proba(everything), again)
 

@@ -142,7 +142,9 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         require(weights.shape == state["classes_"].shape, "class_weights_: must be one per class")
         require(weights.sum() > 0 and np.isfinite(weights.sum()), "class_weights_: must have a positive, finite sum")
         counted = state.get("counted_weights_")
-        require(counted is None or counted.shape == weights.shape, "counted_weights_: must be one per class")
+        if counted is not None:
+            require(counted.shape == weights.shape, "counted_weights_: must be one per class")
+            require(np.isfinite(counted.sum()), "counted_weights_: must have a finite sum")
         check_out_of_bag(state)
         for forest in self._saved_forests(state):
             check_forest_fits(forest, state)
