@@ -345,7 +345,7 @@ random_state, n_jobs, verbose
             "counted_weights_": self._class_weights_with(counts, decay),
             "vote_tables_": refiled(self.vote_tables_, tally, decay, self.oob_weight_),
             "_ballot": make_ballot(forest, self.class_weights_),
-            "_fallback": frequency_tables(forest, Raw(), self.oob_weight_, n_threads),
+            "_lazy_fallback": LazyTables(forest, self.oob_weight_, n_threads),
         }
 
     def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:
