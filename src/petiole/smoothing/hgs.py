@@ -47,7 +47,7 @@ class PerLevel(tuple[float, ...]):
 class HGS(LeafEstimator):
     """Hierarchical gradient smoothing (Zhang, Petitjean & Buntine 2020): a leaf leans on all of its ancestors.
 
-    θ_k = (n_k + Σ_p α_p n_pk/n_p) / (n + Σ_p α_p), summed over the proper ancestors p (eq. 5): with α = 1 each
+    θ_k = (n_k + Σ_p α_p n_pk/n_p) / (n + Σ_p α_p), summed over the proper ancestors p (eq. 4): with α = 1 each
     ancestor's distribution counts as one more row. A tree that is a single leaf gives raw frequencies, and a class
     absent from training gets 0.
 
