@@ -35,7 +35,7 @@ class VoteTables(NamedTuple):
 
 
 class LazyTables:
-    """The frequencies at the leaves of a forest, made when first asked for: they are large, and few queries need them."""
+    """The frequencies at a forest's leaves, made when first asked for: they are large, and few queries need them."""
 
     def __init__(self, forest: Forest, oob_weight: float, n_threads: int = 1) -> None:
         self._make: Callable[[], Any] = functools.partial(frequency_tables, forest, Raw(), oob_weight, n_threads)
@@ -320,7 +320,8 @@ random_state, n_jobs, verbose
         return {"oob_weight_": models[0].oob_weight_, "vote_tables_": tables}
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in super().__getstate__().items() if name not in ("_ballot", "_lazy_fallback")}
+        made_again = ("_ballot", "_lazy_fallback")
+        state = {name: value for name, value in super().__getstate__().items() if name not in made_again}
         if "vote_tables_" in state:
             state["vote_tables_"] = state["vote_tables_"].state()
         return state
