@@ -7,15 +7,16 @@ namespace petiole {
 namespace {
 
 constexpr std::size_t kRowsPerItem = 2048;
+constexpr std::size_t kRowsPerBallot = 256;  // whose votes stay in the first caches
 // Weights below this are what subtraction leaves of nothing.
 constexpr double kNothing = 1e-9;
 
 // Runs body(begin, end) over rows in parallel.
 template <class F>
-void over_rows(std::size_t n_rows, ThreadPool& pool, F&& body) {
-  pool.run(static_cast<int>((n_rows + kRowsPerItem - 1) / kRowsPerItem), [&](int, int item) {
-    const std::size_t begin = static_cast<std::size_t>(item) * kRowsPerItem;
-    body(begin, std::min(n_rows, begin + kRowsPerItem));
+void over_rows(std::size_t n_rows, ThreadPool& pool, F&& body, std::size_t rows_per_item = kRowsPerItem) {
+  pool.run(static_cast<int>((n_rows + rows_per_item - 1) / rows_per_item), [&](int, int item) {
+    const std::size_t begin = static_cast<std::size_t>(item) * rows_per_item;
+    body(begin, std::min(n_rows, begin + rows_per_item));
   });
 }
 
@@ -64,7 +65,7 @@ void out_of_bag_votes(const Members& members, const Ballot& ballot, ThreadPool& 
       winners[row] = ballot.decide(
           row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
           [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, votes + row * width);
-  });
+  }, kRowsPerBallot);
 }
 
 void out_of_bag_average(const Members& members, const LeafTables& tables, Asked asked, ThreadPool& pool, double* out) {

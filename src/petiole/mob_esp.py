@@ -41,7 +41,7 @@ class VoteTables(NamedTuple):
 
 
 class LazyTables:
-    """The frequencies at the leaves of a forest, made when first asked for: they are large, and seldom needed."""
+    """The frequencies at a forest's leaves, made when first asked for: they are large, and few queries need them."""
 
     def __init__(self, forest: Forest, oob_weight: float, n_threads: int = 1) -> None:
         self._make: Callable[[], Any] = functools.partial(frequency_tables, forest, Raw(), oob_weight, n_threads)
