@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -119,21 +118,34 @@ def predict(model: Any, data: Any) -> Any:
     dtype = np.asarray(model.classes_).dtype
     if is_array(data):
         blocks = data.rechunk({1: -1})
-        ask = functools.partial(_ask_array, model, "predict")
-        return blocks.map_blocks(ask, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
+        empty = np.empty(0, dtype=dtype)
+        return blocks.map_blocks(
+            _ask_array, model=_sent_once(model), method="predict", empty=empty, dtype=dtype, drop_axis=1, meta=empty
+        )
     import pandas as pd
 
-    return data.map_partitions(
-        functools.partial(_ask_series, model), meta=pd.Series([], name="predicted", dtype=dtype), enforce_metadata=False
-    )
+    meta = pd.Series([], name="predicted", dtype=dtype)
+    return data.map_partitions(_ask_series, _sent_once(model), meta=meta, enforce_metadata=False)
+
+
+def _sent_once(model: Any) -> Any:
+    """The model as a task of its own: a worker gets it once and keeps what it makes to answer quickly."""
+    import dask
+
+    return dask.delayed(model, traverse=False)
 
 
 def _map_rows(model: Any, data: Any, method: str, columns: list[str], dtype: np.dtype[Any]) -> Any:
     if is_array(data):
         blocks = data.rechunk({1: -1})
-        ask = functools.partial(_ask_array, model, method, len(columns))
         return blocks.map_blocks(
-            ask, dtype=dtype, chunks=(blocks.chunks[0], (len(columns),)), meta=np.empty((0, 0), dtype=dtype)
+            _ask_array,
+            model=_sent_once(model),
+            method=method,
+            empty=np.empty((0, len(columns)), dtype=dtype),
+            dtype=dtype,
+            chunks=(blocks.chunks[0], (len(columns),)),
+            meta=np.empty((0, 0), dtype=dtype),
         )
     if not hasattr(data, "map_partitions"):
         raise TypeError(
@@ -143,20 +155,17 @@ def _map_rows(model: Any, data: Any, method: str, columns: list[str], dtype: np.
     import pandas as pd
 
     meta = pd.DataFrame({name: np.empty(0, dtype=dtype) for name in columns})
-    return data.map_partitions(
-        functools.partial(_ask_frame, model, method, columns, dtype), meta=meta, enforce_metadata=False
-    )
+    return data.map_partitions(_ask_frame, _sent_once(model), method, columns, dtype, meta=meta, enforce_metadata=False)
 
 
-def _ask_array(model: Any, method: str, *width_and_block: Any) -> Any:
-    *width, block = width_and_block
+def _ask_array(block: Any, *, model: Any, method: str, empty: Any) -> Any:
     if not len(block):
-        return np.empty((0, *width), dtype=np.float64 if method == "predict_proba" else np.int64)
+        return empty
     found = np.asarray(getattr(model, method)(block))
-    return found.reshape(len(block), -1) if width else found
+    return found.reshape(len(block), *empty.shape[1:])
 
 
-def _ask_frame(model: Any, method: str, columns: list[str], dtype: Any, frame: Any) -> Any:
+def _ask_frame(frame: Any, model: Any, method: str, columns: list[str], dtype: Any) -> Any:
     import pandas as pd
 
     if not len(frame):
@@ -165,7 +174,7 @@ def _ask_frame(model: Any, method: str, columns: list[str], dtype: Any, frame: A
     return pd.DataFrame(found.reshape(len(frame), -1), columns=columns, index=frame.index)
 
 
-def _ask_series(model: Any, frame: Any) -> Any:
+def _ask_series(frame: Any, model: Any) -> Any:
     import pandas as pd
 
     classes = np.asarray(model.classes_)
