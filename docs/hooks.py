@@ -24,7 +24,8 @@ PAGES = {
 # Pages that a long run or a later version writes. While one is missing, links to it are plain text.
 MAY_BE_MISSING = re.compile(r"(command_line|report|scale|update|reproduction/[\w-]+)\.md")
 
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+# Not after a word: items[0](x) in code is a call and not a link.
+LINK = re.compile(r"(?<![!\w\])])\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 ROLE = re.compile(r":(?:class|meth|func|mod|attr|data):(?:(?=<code>)|`([^`<]+)`)")
 
 
