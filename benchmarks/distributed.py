@@ -239,9 +239,9 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=["make", "fit", "xgboost", "score", "workers", "alone"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--files", type=int, default=N_FILES)
-    parser.add_argument("--trees", type=int, default=40)
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--model", choices=["eb", "pool"], default="eb")
+    parser.add_argument("--trees", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--model", choices=["eb", "pool"], default="pool")
     parser.add_argument("--memory", default="1GB")
     given = parser.parse_args()
     if given.what == "make":

@@ -305,6 +305,14 @@ def test_what_compare_refuses(folder, tmp_path):
 # Explain.
 
 
+def _fifth_row(folder):
+    row = naive_cli.rows_of(folder / "test.csv")[4]
+    cells = [None if row[name] in naive_cli.MISSING else row[name] for name in ("size", "town", "grade")]
+    return np.array(
+        [[cell if name == 1 or cell is None else float(cell) for name, cell in enumerate(cells)]], dtype=object
+    )
+
+
 def test_a_tree_explains_itself(folder, model):
     fitted = petiole.load(model)
     result = run("explain", model, folder / "test.csv", "--row", 5, "--class", "yes", "--json")
@@ -313,8 +321,10 @@ def test_a_tree_explains_itself(folder, model):
     np.testing.assert_allclose([found["probabilities"][label] for label in ("no", "yes")], proba)
     path = found["path"]
     assert path[0]["rule"] == "all rows" and path[0]["rows"] == "160"
-    counts = [float(step["rows"].replace(",", "")) for step in path]
-    assert counts == sorted(counts, reverse=True)
+    nodes = fitted.tree_.path(int(fitted.apply(_fifth_row(folder))[0]))
+    counts = fitted.tree_.inbag_class_counts[nodes]
+    shown = [[float(step[f"of {label}"].replace(",", "")) for label in ("no", "yes")] for step in path]
+    np.testing.assert_allclose(shown, counts, atol=0.005)
     if "leaves" not in found:
         assert path[-1]["estimate of yes"] == f"{proba[1]:.4f}"
     by_id = run("explain", model, folder / "test.csv", "--id", "id=r4", "--class", "yes", "--json")
@@ -451,11 +461,14 @@ def test_names_match_by_spelling_and_then_by_meaning():
 
 
 def test_costs_by_name():
-    costs = read_costs("*:b=7, a:c=2, *:*=1, b:b=-3", ["a", "b", "c"])
+    costs = read_costs("*:*=1, *:b=7, a:c=2, b:b=-3", ["a", "b", "c"])
     assert costs.decisions == ["a", "b", "c"]
     np.testing.assert_array_equal(costs.cost, [[0, 7, 2], [1, -3, 1], [1, 7, 0]])
     np.testing.assert_array_equal(read_costs("0:1.0=5,1:0=2", [0, 1]).cost, [[0, 5], [2, 0]])
     assert read_costs(None, [0, 1]) is None
+    others = read_costs("grant:bad=20,grant:good=-1,refuse:*=0", ["bad", "good"])
+    assert others.decisions == ["grant", "refuse"]
+    np.testing.assert_array_equal(others.cost, [[20, -1], [0, 0]])
 
 
 def test_progress_appears_after_a_while_and_tells_the_time_left(monkeypatch):

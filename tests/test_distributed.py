@@ -353,6 +353,14 @@ def test_broadcast_is_the_local_model(kind):
                 np.testing.assert_array_equal(getattr(local, name), getattr(found, name))
 
 
+def test_broadcast_grows_some_trees_on_each_worker(monkeypatch):
+    X, y, _ = problem(12)
+    monkeypatch.setattr("petiole.distributed.engines.OnDask.n_workers", 3)
+    for kind in FORESTS:
+        found = fit(kind(7, random_state=5), da.from_array(X, chunks=(90, 4)), y, mode="broadcast")
+        assert same(found, kind(7, random_state=5).fit(X, y), X)
+
+
 def test_large_data_is_sharded_and_small_data_is_broadcast(monkeypatch):
     X, y, _ = problem(13)
     batches = [(X[part], y[part]) for part in cut(400, 4)]

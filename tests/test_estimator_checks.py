@@ -2,7 +2,7 @@
 
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from petiole import (
@@ -22,6 +22,7 @@ from petiole.classifier import TreeBasedClassifier
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
+from petiole.study import PeerClassifier
 
 CLASSIFIERS = [
     PETClassifier(),
@@ -45,6 +46,7 @@ CLASSIFIERS = [
     ExpectedProfitClassifier(
         PETClassifier(), DecisionTreeRegressor(random_state=0), cost=0.5, add_probability=True, cv=3
     ),
+    PeerClassifier(DecisionTreeClassifier(random_state=0)),
     BinnedNaiveBayesClassifier(),
     BinnedNaiveBayesClassifier.zadrozny_elkan(alpha=0),
     ConstantClassifier(),

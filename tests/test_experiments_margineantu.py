@@ -207,6 +207,8 @@ def test_a_page_of_what_the_paper_says_agrees_in_full(tmp_path, monkeypatch):
     assert "more wins on 15 of 16 data sets and fewer on lung-cancer" in text
     assert "| iris | 150 | 3 | clear | 320 / 64 / 16 | 320 / 64 / 16 | 320 / 64 / 16 | B-LOTs |" in text
     assert "| all |  |  |  | 4816 / 1024 / 560 |" in text
+    assert "10 instead of 2, on 1 of 10 folds: 2560 / 512 / 128 over" in text
+    assert "| iris | 160 / 32 / 8 | 160 / 32 / 8 | B-LOTs |" in text  # the same fold of both
     assert "16 by the error, 16 by the log-loss, 16 by the Brier score" in text
     assert "**no**" not in text and "Not computed" not in text
 

@@ -65,3 +65,11 @@ def test_single_precision_may_round():
 def test_what_does_not_fit_together_is_refused(y, arguments, words):
     with pytest.raises(ValueError, match=words):
         check_judged(y, PROBA, **arguments)
+
+
+def test_what_rounding_has_moved_out_of_range_is_moved_back():
+    p = 1 + 4 * np.finfo(float).eps
+    table = check_probabilities(np.array([[1 - p, p], [0.5, 0.5]]))
+    assert table.tolist() == [[0.0, 1.0], [0.5, 0.5]]
+    with pytest.raises(ValueError, match=r"proba\[0, 0\]=-0\.001: must be a probability"):
+        check_probabilities(np.array([[-0.001, 1.001]]))

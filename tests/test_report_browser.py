@@ -14,10 +14,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 DRIVER = shutil.which("chromedriver")
 STUDIES = {"two": two_class_study, "many": many_class_study, "hostile": hostile_study}
 
-pytestmark = [
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs a browser: no chromium or chromedriver on the path"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="needs a browser: no chromium or chromedriver on the path"
+)
 
 
 @pytest.fixture(scope="module")

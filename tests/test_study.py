@@ -16,7 +16,6 @@ import naive_study
 from petiole import PETClassifier
 from petiole.judged import Judged
 from petiole.study import METHODS, PeerClassifier, compare_methods
-from petiole.study.comparing import take
 from petiole.study.data import Rows, read_table_of_study
 from petiole.study.importance import _rises, permutation_importance
 from petiole.study.inspection import inspect
@@ -498,5 +497,5 @@ def test_attributes_that_matter_come_first():
 
 def test_rows_are_taken_with_their_weights():
     rows = Rows(np.arange(6.0).reshape(3, 2), np.arange(3, dtype=np.int32), np.array([1.0, 2.0, 3.0]), np.arange(3))
-    taken = take(rows, np.array([2, 0]))
+    taken = rows.take(np.array([2, 0]))
     assert taken.matrix.tolist() == [[4, 5], [0, 1]] and taken.weights.tolist() == [3, 1]

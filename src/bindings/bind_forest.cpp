@@ -110,15 +110,21 @@ std::vector<std::size_t> leaves_per_tree(const Forest& forest) {
 }
 
 LeafTables tables_of_counts(const Forest& forest, double in_bag, double out_of_bag, double least, int n_threads) {
-  LeafTables tables(static_cast<std::size_t>(forest.n_classes), leaves_per_tree(forest));
+  const auto width = static_cast<std::size_t>(forest.n_classes);
+  LeafTables tables = LeafTables::unset(width, leaves_per_tree(forest));
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
   std::vector<std::vector<CountedLeaves>> counted(forest.trees.size());
-  pool.run(static_cast<int>(forest.trees.size()), [&](int, int item) {
+  std::vector<std::vector<double>> rooms(static_cast<std::size_t>(pool.n_threads()));
+  pool.run(static_cast<int>(forest.trees.size()), [&](int thread, int item) {
     const auto t = static_cast<std::size_t>(item);
-    counted[t] = leaf_counts(forest.trees[t], forest.n_classes, {in_bag, out_of_bag, least}, tables.of_tree(t));
+    std::vector<double>& table = rooms[static_cast<std::size_t>(thread)];
+    table.assign(tables.n_leaves(t) * width, 0.0);
+    counted[t] = leaf_counts(forest.trees[t], forest.n_classes, {in_bag, out_of_bag, least}, table.data());
+    tables.set(t, table.data());
   });
-  if (least > 0) tables.set_counted(std::move(counted));
+  const bool all_own = std::all_of(counted.begin(), counted.end(), [](const auto& of_tree) { return of_tree.empty(); });
+  if (!all_own) tables.set_counted(std::move(counted));
   return tables;
 }
 
@@ -140,22 +146,20 @@ LeafTables as_tables(const std::vector<Table>& arrays, std::size_t n_columns) {
     if (array.shape(1) != n_columns) throw nb::value_error("all tables must have as many columns");
     n_leaves.push_back(array.shape(0));
   }
-  LeafTables tables(n_columns, n_leaves);
-  for (std::size_t t = 0; t < arrays.size(); ++t) std::copy_n(arrays[t].data(), arrays[t].size(), tables.of_tree(t));
+  LeafTables tables = LeafTables::unset(n_columns, n_leaves);
+  for (std::size_t t = 0; t < arrays.size(); ++t) tables.set(t, arrays[t].data());
   return tables;
 }
 
 nb::object table_of(const LeafTables& tables, std::size_t tree) {
   if (tree >= tables.n_trees()) throw nb::index_error("there is no such tree");
-  const double* begin = tables.of_tree(tree);
-  std::vector<double> values(begin, begin + tables.n_leaves(tree) * tables.n_columns());
-  return to_numpy(std::move(values)).attr("reshape")(tables.n_leaves(tree), tables.n_columns());
+  return to_numpy(tables.table(tree)).attr("reshape")(tables.n_leaves(tree), tables.n_columns());
 }
 
 void set_table(LeafTables& tables, std::size_t tree, const Table& table) {
   if (tree >= tables.n_trees() || table.shape(0) != tables.n_leaves(tree) || table.shape(1) != tables.n_columns())
     throw nb::value_error("the table must have one row per leaf of an existing tree");
-  std::copy_n(table.data(), table.size(), tables.of_tree(tree));
+  tables.set(tree, table.data());
 }
 
 void add_rows(LeafTables& tables, const Table& rows) {
@@ -304,13 +308,16 @@ void append_members(Members& members, Members& more) {
   more.trees.clear();
 }
 
-Ballot make_ballot(const Forest& forest, const Vector<double>& prior) {
+Ballot make_ballot(const Forest& forest, const Vector<double>& prior, int n_threads) {
+  std::vector<double> of_classes = as_vector(prior);
+  nb::gil_scoped_release release;
+  ThreadPool pool(n_threads);
   std::vector<std::vector<ClassId>> votes;
   for (const PackedTree& tree : forest.trees) {
     votes.emplace_back(tree.vote.size());
     for (std::size_t leaf = 0; leaf < tree.vote.size(); ++leaf) votes.back()[leaf] = static_cast<ClassId>(tree.vote.at(leaf));
   }
-  return Ballot(std::move(votes), LeafFrequencies(forest), as_vector(prior));
+  return Ballot(std::move(votes), LeafFrequencies(forest, pool), std::move(of_classes));
 }
 
 Ballot ballot_of(const std::vector<Vector<std::int32_t>>& votes, const LeafTables& frequencies, const Vector<double>& prior) {
@@ -385,13 +392,13 @@ nb::object oob_frequencies(const Members& members, const LeafTables& counts, dou
 // ---- MOB-ESP.
 
 VoteTables make_vote_tables(const Members& members, const Labels& winners, const Labels& labels, const Weights& weights,
-                            int n_classes, bool distinct, double oob_weight, int n_threads) {
+                            int n_classes, bool distinct, double oob_weight, int n_threads, bool mixed) {
   const Rows rows(members, labels, weights);
   if (winners.shape(0) != members.n_rows) throw nb::value_error("winners: must have one entry per row");
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
   VoteTables tables(members, winners.data(), rows.view, n_classes, distinct, pool);
-  tables.mix(oob_weight);
+  if (mixed) tables.mix(oob_weight, pool);
   return tables;
 }
 
@@ -505,7 +512,7 @@ std::vector<To> widened(const nb::dict& state, const char* name) {
   throw nb::value_error((std::string(name) + ": wrong type of array").c_str());
 }
 
-VoteTables vote_tables_from_state(const nb::dict& state) {
+VoteTables vote_tables_from_state(const nb::dict& state, bool mixed) {
   const int n_classes = nb::cast<int>(state["n_classes"]);
   const auto n_leaves = widened<std::uint32_t>(state, "n_leaves"), rows_per_leaf = widened<std::uint32_t>(state, "rows_per_leaf");
   const auto row_vote = widened<std::uint32_t>(state, "row_vote"), entries_per_row = widened<std::uint32_t>(state, "entries_per_row");
@@ -539,7 +546,7 @@ VoteTables vote_tables_from_state(const nb::dict& state) {
   }
   require(leaf == rows_per_leaf.size() && row == row_vote.size() && entry == entry_class.size());
   VoteTables tables(n_classes, std::move(trees));
-  tables.mix(1.0);
+  if (mixed) tables.mix(1.0);
   return tables;
 }
 
@@ -551,15 +558,13 @@ VoteTables joined_vote_tables(const std::vector<const VoteTables*>& parts, doubl
   return all;
 }
 
-VoteTables sum_of_vote_tables(const VoteTables& tables, const VoteTables& more, double scale, double oob_weight, int n_threads) {
+VoteTables sum_of_vote_tables(const VoteTables& tables, const VoteTables& more, double scale, int n_threads) {
   bool alike = tables.n_classes() == more.n_classes() && tables.n_trees() == more.n_trees();
   for (std::size_t t = 0; alike && t < tables.n_trees(); ++t) alike = tables.n_leaves(t) == more.n_leaves(t);
   if (!alike) throw nb::value_error("the vote tables belong to different forests");
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
-  VoteTables sum = tables.plus(more, scale, pool);
-  sum.mix(oob_weight);
-  return sum;
+  return tables.plus(more, scale, pool);
 }
 
 nb::tuple evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs, const Labels& labels,
@@ -647,7 +652,7 @@ void bind_forest(nb::module_& m) {
       .def("apply", &apply, "matrix"_a, "n_threads"_a, "The leaf of each row in each tree.")
       .def("members", &find_members, "matrix"_a, "n_threads"_a, "Where rows are, out of bag everywhere.");
   nb::class_<Ballot>(m, "Ballot", "How the ensemble votes.")
-      .def(nb::new_(&make_ballot), "forest"_a, "prior"_a)
+      .def(nb::new_(&make_ballot), "forest"_a, "prior"_a, "n_threads"_a = 1)
       .def_static("of_leaves", &ballot_of, "votes"_a, "frequencies"_a, "prior"_a);
   m.def("out_of_bag_votes", &oob_votes, "members"_a, "ballot"_a, "n_threads"_a);
   m.def("out_of_bag_average", &oob_average, "members"_a, "tables"_a, "rows"_a.none(), "n_threads"_a,
@@ -658,13 +663,13 @@ void bind_forest(nb::module_& m) {
         "Log-loss in nats of a logarithmic pool, and its slopes by the weights and the intercepts.");
   nb::class_<VoteTables>(m, "VoteTables", "MOB-ESP's leaf matrices.")
       .def(nb::new_(&make_vote_tables), "members"_a, "winners"_a, "labels"_a, "weights"_a.none(), "n_classes"_a, "distinct"_a,
-           "oob_weight"_a, "n_threads"_a)
-      .def_static("from_state", &vote_tables_from_state, "state"_a)
+           "oob_weight"_a, "n_threads"_a, "mixed"_a = true)
+      .def_static("from_state", &vote_tables_from_state, "state"_a, "mixed"_a = true)
       .def_static("joined", &joined_vote_tables, "tables"_a, "oob_weight"_a)
       .def("state", &vote_tables_state, "Everything as arrays by name.")
-      .def("plus", &sum_of_vote_tables, "more"_a, "scale"_a = 1.0, "oob_weight"_a = 1.0, "n_threads"_a = 1,
-           "The rows of two batches together: scale times these plus the others.")
-      .def("mix", &VoteTables::mix, "oob_weight"_a)
+      .def("plus", &sum_of_vote_tables, "more"_a, "scale"_a = 1.0, "n_threads"_a = 1,
+           "The rows of two batches together: scale times these plus the others. To be mixed before it is asked.")
+      .def("mix", [](VoteTables& tables, double oob_weight) { tables.mix(oob_weight); }, "oob_weight"_a)
       .def("out_of_bag", &vote_tables_out_of_bag, "members"_a, "winners"_a, "votes"_a, "which"_a, "labels"_a,
            "weights"_a.none(), "rows"_a.none(), "n_threads"_a)
       .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a.none(), "n_threads"_a)

@@ -9,22 +9,23 @@ namespace petiole {
 class LeafFrequencies {
  public:
   // Of the in-bag rows; those of an empty leaf are its nearest ancestor's that is not.
-  explicit LeafFrequencies(const Forest& forest) {
-    std::vector<double> table;
-    for (const PackedTree& tree : forest.trees) {
-      if (has_empty_leaves(tree.in_bag)) {
-        const auto width = static_cast<std::size_t>(forest.n_classes);
-        table.assign(tree.vote.size() * width, 0.0);
-        leaf_counts(tree, forest.n_classes, {1.0, 0.0, kWeightSlack}, table.data());
-        add(LeafCounts(table.data(), tree.vote.size(), forest.n_classes));
-      } else {
-        add(tree.in_bag);
+  LeafFrequencies(const Forest& forest, ThreadPool& pool) : trees_(forest.trees.size()) {
+    pool.run(static_cast<int>(trees_.size()), [&](int, int item) {
+      const auto t = static_cast<std::size_t>(item);
+      const PackedTree& tree = forest.trees[t];
+      if (!has_empty_leaves(tree.in_bag)) {
+        trees_[t] = frequencies_of(tree.in_bag);
+        return;
       }
-    }
+      std::vector<double> table(tree.vote.size() * static_cast<std::size_t>(forest.n_classes), 0.0);
+      leaf_counts(tree, forest.n_classes, {1.0, 0.0, kWeightSlack}, table.data());
+      trees_[t] = frequencies_of(LeafCounts(table.data(), tree.vote.size(), forest.n_classes));
+    });
   }
   explicit LeafFrequencies(const LeafTables& tables) {
     for (std::size_t t = 0; t < tables.n_trees(); ++t)
-      add(LeafCounts(tables.of_tree(t), tables.n_leaves(t), static_cast<int>(tables.n_columns())));
+      trees_.push_back(
+          frequencies_of(LeafCounts(tables.table(t).data(), tables.n_leaves(t), static_cast<int>(tables.n_columns()))));
   }
 
   // Adds share times the frequencies of a leaf.
@@ -46,8 +47,11 @@ class LeafFrequencies {
     return counts.n_entries().visit([&](const auto* n) { return std::any_of(n, n + counts.n_entries().size(), [](auto m) { return m == 0; }); });
   }
 
-  void add(const LeafCounts& counts) {
+  static OfTree frequencies_of(const LeafCounts& counts) {
     OfTree tree;
+    tree.start.reserve(counts.n_entries().size() + 1);
+    tree.label.reserve(counts.classes().size());
+    tree.frequency.reserve(counts.classes().size());
     counts.visit([&](std::size_t, const ClassId* labels, const double* weights, std::size_t n) {
       const double sum = std::accumulate(weights, weights + n, 0.0);
       for (std::size_t e = 0; e < n; ++e) {
@@ -56,7 +60,7 @@ class LeafFrequencies {
       }
       tree.start.push_back(static_cast<std::uint32_t>(tree.label.size()));
     });
-    trees_.push_back(std::move(tree));
+    return tree;
   }
 
   std::vector<OfTree> trees_;

@@ -272,11 +272,16 @@ std::vector<ClassId> leaf_votes(const Tree& tree, const std::vector<double>& nod
 
 std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, CountedRows rows, double* out) {
   const auto width = static_cast<std::size_t>(n_classes);
-  if (rows.least <= 0) {
-    packed.in_bag.add(rows.in_bag, n_classes, out);
-    packed.out_of_bag.add(rows.out_of_bag, n_classes, out);
-    return {};
-  }
+  const std::size_t n_leaves = packed.vote.size();
+  const auto is_enough = [&](const double* counts) {
+    return std::accumulate(counts, counts + width, 0.0) >= rows.least * (1 - kWeightSlack);
+  };
+  packed.in_bag.add(rows.in_bag, n_classes, out);
+  packed.out_of_bag.add(rows.out_of_bag, n_classes, out);
+  if (rows.least <= 0) return {};
+  std::size_t n_enough = 0;
+  while (n_enough < n_leaves && is_enough(out + n_enough * width)) ++n_enough;
+  if (n_enough == n_leaves) return {};
   const Tree tree = unpack(packed, n_classes, false);
   std::vector<double> counts(tree.n_nodes() * width, 0.0);
   const auto add = [&](const LeafCounts& of, double scale) {
@@ -294,7 +299,7 @@ std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, 
     const double* of_node = nullptr;
     for (;; node = parent[static_cast<std::size_t>(node)]) {
       of_node = counts.data() + static_cast<std::size_t>(node) * width;
-      if (node == 0 || std::accumulate(of_node, of_node + width, 0.0) >= rows.least * (1 - kWeightSlack)) break;
+      if (node == 0 || is_enough(of_node)) break;
     }
     out = std::copy_n(of_node, width, out);
     counted.push_back({position, below[static_cast<std::size_t>(node)].begin, below[static_cast<std::size_t>(node)].end});

@@ -61,7 +61,7 @@ class ForestCounter {
     scratch.unseen.resize(dataset_.n_rows());
     std::iota(scratch.unseen.begin(), scratch.unseen.end(), RowId{0});
     tree.spread_weights = sums_of_leaves(tree);
-    Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members.reach);
+    Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), false, members.reach);
     return finish(tree, members, facts_as_grown(tree, members, scratch.tally), scratch.tally);
   }
 
@@ -179,7 +179,7 @@ class ForestCounter {
   const ForestOptions& options_;
   Sampler sampler_;
   std::vector<double> prior_;
-  bool any_missing_ = false, can_spread_ = false;
+  bool any_missing_ = false, can_spread_ = false;  // as far as columns are coded, which growing needs and counting does not
 };
 
 // Whether rows may be divided over branches while trees are grown.

@@ -178,20 +178,10 @@ void ForestRouter::walk(const Matrix& queries, Scratch& scratch) const {
 }
 
 void add_rows(const TreeReach& reach, std::size_t n_rows, const LeafTables& tables, std::size_t tree, double* out) {
-  const std::size_t width = tables.n_columns();
-  const LeafId* leaves = reach.leaves();
-  const double* table = tables.of_tree(tree);
-  for (std::size_t r = 0; r < n_rows; ++r) {
-    double* to = out + r * width;
-    if (leaves[r] >= 0) {
-      const double* from = table + static_cast<std::size_t>(leaves[r]) * width;
-      for (std::size_t k = 0; k < width; ++k) to[k] += from[k];
-      continue;
-    }
-    reach.visit(r, [&](LeafId leaf, double share) {
-      for (std::size_t k = 0; k < width; ++k) to[k] += share * tables.row(tree, leaf)[k];
-    });
-  }
+  tables.add_rows(tree, reach.leaves(), n_rows, out);
+  for (std::size_t r = 0; r < n_rows; ++r)
+    if (reach.is_spread(r))
+      reach.visit(r, [&](LeafId leaf, double share) { tables.add_row(tree, leaf, share, out + r * tables.n_columns()); });
 }
 
 void ForestRouter::average(const Matrix& queries, const LeafTables& tables, const Members* members, ThreadPool& pool,
@@ -214,16 +204,11 @@ void ForestRouter::average(const Matrix& queries, const LeafTables& tables, cons
         if (members != nullptr && members->trees[t].copies_of(static_cast<std::size_t>(block.begin) + r) > 0) continue;
         ++used[r];
         if (to_squares == nullptr) {
-          reach.visit(r, [&](LeafId leaf, double share) {
-            const double* from = tables.row(t, leaf);
-            for (std::size_t k = 0; k < width; ++k) to[r * width + k] += share * from[k];
-          });
+          reach.visit(r, [&](LeafId leaf, double share) { tables.add_row(t, leaf, share, to + r * width); });
           continue;
         }
         std::fill(of_tree.begin(), of_tree.end(), 0.0);
-        reach.visit(r, [&](LeafId leaf, double share) {
-          for (std::size_t k = 0; k < width; ++k) of_tree[k] += share * tables.row(t, leaf)[k];
-        });
+        reach.visit(r, [&](LeafId leaf, double share) { tables.add_row(t, leaf, share, of_tree.data()); });
         for (std::size_t k = 0; k < width; ++k) {
           to[r * width + k] += of_tree[k];
           to_squares[r * width + k] += of_tree[k] * of_tree[k];

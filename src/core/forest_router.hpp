@@ -5,103 +5,10 @@
 #include <numeric>
 
 #include "forest.hpp"
+#include "leaf_tables.hpp"
 #include "route.hpp"
 
 namespace petiole {
-
-// One table per tree with n_columns numbers for each leaf, in one piece.
-class LeafTables {
- public:
-  LeafTables(std::size_t n_columns, const std::vector<std::size_t>& n_leaves) : n_columns_(n_columns) {
-    for (const std::size_t n : n_leaves) start_.push_back(start_.back() + n * n_columns);
-    values_.resize(start_.back(), 0.0);
-  }
-
-  // Leaves may hold the counts of a common ancestor; unless told so, each has its own.
-  void set_counted(std::vector<std::vector<CountedLeaves>> counted) { counted_ = std::move(counted); }
-  bool has_own_counts() const { return counted_.empty(); }
-  // Whether the counts of one leaf include those of another.
-  bool holds(std::size_t tree, LeafId leaf, LeafId other) const {
-    const auto& of_tree = counted_[tree];
-    return of_tree[static_cast<std::size_t>(leaf)].holds(of_tree[static_cast<std::size_t>(other)]);
-  }
-
-  std::size_t n_columns() const { return n_columns_; }
-  std::size_t n_trees() const { return start_.size() - 1; }
-  std::size_t n_leaves(std::size_t tree) const { return (start_[tree + 1] - start_[tree]) / n_columns_; }
-  // Adds a row of numbers per tree, n_trees x n_columns, to all leaves of the tree.
-  void add(const double* rows) {
-    for (std::size_t t = 0; t < n_trees(); ++t)
-      for (std::size_t i = start_[t]; i < start_[t + 1]; ++i) values_[i] += rows[t * n_columns_ + (i - start_[t]) % n_columns_];
-  }
-
-  // Divides every row by its sum; a row of zeros stays as it is.
-  void normalise() {
-    over_rows([this](std::size_t, double* row) {
-      const double sum = std::accumulate(row, row + n_columns_, 0.0);
-      for (std::size_t k = 0; k < n_columns_ && sum > 0; ++k) row[k] /= sum;
-    });
-  }
-
-  std::vector<std::size_t> trees_with_empty_rows() {
-    std::vector<std::size_t> found;
-    over_rows([&](std::size_t tree, double* row) {
-      const bool empty = std::all_of(row, row + n_columns_, [](double value) { return value == 0; });
-      if (empty && (found.empty() || found.back() != tree)) found.push_back(tree);
-    });
-    return found;
-  }
-
-  // One column: the sums of rows.
-  LeafTables row_sums() const {
-    LeafTables sums(1, sizes());
-    for (std::size_t i = 0; i < sums.values_.size(); ++i) {
-      const double* row = values_.data() + i * n_columns_;
-      sums.values_[i] = std::accumulate(row, row + n_columns_, 0.0);
-    }
-    return sums;
-  }
-
-  // The columns of several tables with the same leaves, one after the other.
-  static LeafTables side_by_side(const std::vector<const LeafTables*>& parts) {
-    std::size_t width = 0;
-    for (const LeafTables* part : parts) width += part->n_columns_;
-    LeafTables all(width, parts.at(0)->sizes());
-    std::size_t column = 0;
-    for (const LeafTables* part : parts) {
-      const std::size_t n_rows = part->values_.size() / part->n_columns_;
-      if (n_rows * width != all.values_.size()) throw std::invalid_argument("the tables have other leaves");
-      for (std::size_t i = 0; i < n_rows; ++i)
-        std::copy_n(part->values_.data() + i * part->n_columns_, part->n_columns_, all.values_.data() + i * width + column);
-      column += part->n_columns_;
-    }
-    return all;
-  }
-
-  double* of_tree(std::size_t tree) { return values_.data() + start_[tree]; }
-  const double* of_tree(std::size_t tree) const { return values_.data() + start_[tree]; }
-  const double* row(std::size_t tree, LeafId leaf) const {
-    return of_tree(tree) + static_cast<std::size_t>(leaf) * n_columns_;
-  }
-
- private:
-  std::vector<std::size_t> sizes() const {
-    std::vector<std::size_t> n;
-    for (std::size_t t = 0; t < n_trees(); ++t) n.push_back(n_leaves(t));
-    return n;
-  }
-
-  template <class F>
-  void over_rows(F&& f) {
-    for (std::size_t t = 0; t < n_trees(); ++t)
-      for (std::size_t i = start_[t]; i < start_[t + 1]; i += n_columns_) f(t, values_.data() + i);
-  }
-
-  std::size_t n_columns_;
-  std::vector<std::size_t> start_{0};
-  std::vector<double> values_;
-  std::vector<std::vector<CountedLeaves>> counted_;
-};
 
 // Adds to each row's numbers those of the leaves that it reaches in one tree.
 void add_rows(const TreeReach& reach, std::size_t n_rows, const LeafTables& tables, std::size_t tree, double* out);

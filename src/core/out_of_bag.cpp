@@ -53,21 +53,24 @@ void out_of_bag_votes(const Members& members, const Ballot& ballot, ThreadPool& 
                       double* votes) {
   const std::size_t width = ballot.n_classes();
   over_rows(members.n_rows, pool, [&](std::size_t begin, std::size_t end) {
-    std::vector<double> of_row;
-    for (std::size_t row = begin; row < end; ++row) {
-      winners[row] = ballot.winner(
-          row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
-          [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, of_row);
-      std::copy(of_row.begin(), of_row.end(), votes + row * width);
+    std::fill(votes + begin * width, votes + end * width, 0.0);
+    // Trees outside: each is read once, in order. Whether a tree has seen a row is random, so there is no branch on it.
+    for (std::size_t t = 0; t < ballot.n_trees(); ++t) {
+      const Members::OfTree& tree = members.trees[t];
+      for (std::size_t row = begin; row < end; ++row)
+        votes[row * width + ballot.vote(t, tree.reach, row)] += static_cast<double>(tree.copies_of(row) == 0);
     }
+    for (std::size_t row = begin; row < end; ++row)
+      winners[row] = ballot.decide(
+          row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
+          [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, votes + row * width);
   });
 }
 
 void out_of_bag_average(const Members& members, const LeafTables& tables, Asked asked, ThreadPool& pool, double* out) {
   const std::size_t width = tables.n_columns();
   average_unseen(members, width, asked, pool, out, [&](std::size_t t, std::size_t, LeafId leaf, double share, double* to) {
-    const double* from = tables.row(t, leaf);
-    for (std::size_t k = 0; k < width; ++k) to[k] += share * from[k];
+    tables.add_row(t, leaf, share, to);
     return share;
   });
 }
@@ -76,7 +79,8 @@ void out_of_bag_frequencies(const Members& members, const LeafTables& counts, do
                             Asked asked, ThreadPool& pool, double* out) {
   const std::size_t width = counts.n_columns();
   average_unseen(members, width, asked, pool, out, [&](std::size_t t, std::size_t row, LeafId leaf, double share, double* to) {
-    const double* from = counts.row(t, leaf);
+    thread_local std::vector<double> room;
+    const double* from = counts.row(t, leaf, room);
     const std::size_t y = rows.labels[row];
     double own_share = share;
     if (!counts.has_own_counts() && members.trees[t].reach.is_spread(row)) {

@@ -49,9 +49,10 @@ void soft_out_of_bag_frequencies(const SoftRows& rows, const LeafTables& counts,
     double* const to = out + row * width;
     const std::size_t y = rows.rows.labels[row];
     double share = 0;
+    std::vector<double> room;
     std::fill_n(to, width, 0.0);
     over_unseen_leaves(rows, row, [&](std::size_t t, LeafId leaf, double mass) {
-      const double* from = counts.row(t, leaf);
+      const double* from = counts.row(t, leaf, room);
       const double own = own_weight(rows, t, row, [&](LeafId other) {
         return counts.has_own_counts() ? other == leaf : counts.holds(t, leaf, other);
       });

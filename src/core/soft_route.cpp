@@ -134,14 +134,13 @@ void SoftRouter::average(const Matrix& queries, const LeafTables& tables, const 
     load_block(queries, item, n_features_needed_, block);
     double* const to = out + item * kRowsPerBlock * width;
     std::fill_n(to, block.n * width, 0.0);
-    std::vector<double> n_used(block.n, 0.0);
+    std::vector<double> n_used(block.n, 0.0), room;
     for (std::size_t t = 0; t < trees_.size(); ++t) {
       unseen_rows(block, item * kRowsPerBlock, counted, t, rows);
       for (const std::int32_t r : rows) n_used[static_cast<std::size_t>(r)] += 1;
-      const double* table = tables.of_tree(t);
       walker.walk(trees_[t], of_trees[t], perturbation, block, rows, mine,
                   [&](LeafId leaf, const std::int32_t* of_leaf, const double* masses, std::size_t n, double*) {
-                    add_leaf(table + static_cast<std::size_t>(leaf) * width, width, of_leaf, masses, n, to);
+                    add_leaf(tables.row(t, leaf, room), width, of_leaf, masses, n, to);
                   });
     }
     for (std::size_t i = 0; i < block.n * width; ++i) to[i] /= n_used[i / width];  // 0 / 0 is NaN
@@ -192,7 +191,7 @@ double SoftRouter::loss(const Matrix& queries, TrainingRows rows, const LeafTabl
     auto& [block, walker, asked] = scratch[thread];
     load_block(queries, item, n_features_needed_, block);
     const std::size_t first = item * kRowsPerBlock;
-    std::vector<double> sums(block.n, 0.0), n_trees(block.n, 0.0);
+    std::vector<double> sums(block.n, 0.0), n_trees(block.n, 0.0), room;
     auto& of_rows = walker.slopes();
     of_rows.assign(n_features * block.capacity, 0.0);
     for (std::size_t t = 0; t < trees_.size(); ++t) {
@@ -200,7 +199,7 @@ double SoftRouter::loss(const Matrix& queries, TrainingRows rows, const LeafTabl
       for (const std::int32_t r : asked) n_trees[static_cast<std::size_t>(r)] += 1;
       walker.walk(trees_[t], of_trees[t], perturbation, block, asked, mine,
                   [&](LeafId leaf, const std::int32_t* of_leaf, const double* masses, std::size_t n, double* values) {
-                    const double* said = tables.row(t, leaf);
+                    const double* said = tables.row(t, leaf, room);
                     for (std::size_t i = 0; i < n; ++i) {
                       const auto r = static_cast<std::size_t>(of_leaf[i]);
                       values[i] = masses[i] * said[rows.labels[first + r]];

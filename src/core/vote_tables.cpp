@@ -13,22 +13,27 @@ constexpr std::size_t kMostRowsPerBlock = 1024;
 constexpr std::size_t kAnswerNumbers = 1 << 14;
 // Weights below this are what subtraction leaves of nothing.
 constexpr double kNothing = 1e-9;
+constexpr std::ptrdiff_t kFewParts = 32;
 
 // A part of a training row at a leaf.
 struct Part {
-  ClassId vote, label;
-  double in_bag, out_of_bag;
+  std::uint32_t key;  // vote and class in one number, in the order of the tables
+  bool unseen;
+  double weight;
+
+  static std::uint32_t key_of(std::uint32_t vote, ClassId label) { return vote << 16 | label; }
+  ClassId vote() const { return static_cast<ClassId>(key >> 16); }
+  ClassId label() const { return static_cast<ClassId>(key & 0xffff); }
 };
 
 // The parts at every leaf, grouped by leaf.
 struct PartsByLeaf {
-  std::vector<std::size_t> start;
+  std::vector<std::size_t> start, next;
   std::vector<Part> parts;
 };
 
-PartsByLeaf parts_by_leaf(const Members::OfTree& tree, std::size_t n_rows, const std::int32_t* votes, TrainingRows rows,
-                          bool distinct) {
-  PartsByLeaf found;
+void find_parts(const Members::OfTree& tree, std::size_t n_rows, const std::int32_t* votes, TrainingRows rows, bool distinct,
+                PartsByLeaf& found) {
   found.start.assign(static_cast<std::size_t>(tree.n_leaves) + 1, 0);
   const auto over_parts = [&](auto&& f) {
     for (std::size_t row = 0; row < n_rows; ++row)
@@ -37,42 +42,63 @@ PartsByLeaf parts_by_leaf(const Members::OfTree& tree, std::size_t n_rows, const
   over_parts([&](std::size_t, std::size_t leaf, double) { ++found.start[leaf + 1]; });
   std::partial_sum(found.start.begin(), found.start.end(), found.start.begin());
   found.parts.resize(found.start.back());
-  auto next = found.start;
+  auto& next = found.next;
+  next = found.start;
   over_parts([&](std::size_t row, std::size_t leaf, double share) {
     const std::uint16_t copies = tree.copies_of(row);
     const double weight = share * rows.weight(row) * (distinct ? 1 : std::max<std::uint16_t>(copies, 1));
-    found.parts[next[leaf]++] = {static_cast<ClassId>(votes[row]), rows.labels[row], copies > 0 ? weight : 0.0,
-                                 copies > 0 ? 0.0 : weight};
+    found.parts[next[leaf]++] = {Part::key_of(static_cast<std::uint32_t>(votes[row]), rows.labels[row]), copies == 0, weight};
   });
-  return found;
 }
 
-VoteTables::OfTree tables_of(PartsByLeaf found) {
-  VoteTables::OfTree tables;
+// Sorts by vote and class; equals stay in order.
+void sort_parts(Part* begin, Part* end) {
+  const auto before = [](const Part& a, const Part& b) { return a.key < b.key; };
+  if (end - begin > kFewParts) return std::stable_sort(begin, end, before);
+  // Most leaves hold a few rows, for which stable_sort's buffer costs more than the sorting.
+  for (Part* next = begin; next != end; ++next) {
+    const Part part = *next;
+    Part* to = next;
+    for (; to != begin && before(part, *(to - 1)); --to) *to = *(to - 1);
+    *to = part;
+  }
+}
+
+void add_to_last(const Part& part, VoteTables::OfTree& tables) {
+  tables.in_bag.back() += part.unseen ? 0.0 : part.weight;
+  tables.out_of_bag.back() += part.unseen ? part.weight : 0.0;
+}
+
+// Makes a tree's tables of the parts, which it sorts. What was in the tables is forgotten, their room is used again.
+void make_tables(PartsByLeaf& found, VoteTables::OfTree& tables) {
+  tables.row_start.assign(1, 0);
+  tables.entry_start.assign(1, 0);
+  tables.row_vote.clear();
+  tables.entry_class.clear();
+  tables.in_bag.clear();
+  tables.out_of_bag.clear();
   for (std::size_t leaf = 0; leaf + 1 < found.start.size(); ++leaf) {
-    const auto begin = found.parts.begin() + static_cast<std::ptrdiff_t>(found.start[leaf]);
-    const auto end = found.parts.begin() + static_cast<std::ptrdiff_t>(found.start[leaf + 1]);
-    std::stable_sort(begin, end, [](const Part& a, const Part& b) {
-      return a.vote != b.vote ? a.vote < b.vote : a.label < b.label;
-    });
-    for (auto part = begin; part != end; ++part) {
-      const bool new_row = part == begin || part->vote != (part - 1)->vote;
+    Part* const begin = found.parts.data() + found.start[leaf];
+    Part* const end = found.parts.data() + found.start[leaf + 1];
+    sort_parts(begin, end);
+    for (const Part* part = begin; part != end; ++part) {
+      if (part != begin && part->key == (part - 1)->key) {
+        add_to_last(*part, tables);
+        continue;
+      }
+      const bool new_row = part == begin || part->vote() != (part - 1)->vote();
       if (new_row) {
         if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
-        tables.row_vote.push_back(part->vote);
+        tables.row_vote.push_back(part->vote());
       }
-      if (new_row || part->label != (part - 1)->label) {
-        tables.entry_class.push_back(part->label);
-        tables.in_bag.push_back(0);
-        tables.out_of_bag.push_back(0);
-      }
-      tables.in_bag.back() += part->in_bag;
-      tables.out_of_bag.back() += part->out_of_bag;
+      tables.entry_class.push_back(part->label());
+      tables.in_bag.push_back(0);
+      tables.out_of_bag.push_back(0);
+      add_to_last(*part, tables);
     }
     tables.row_start.push_back(static_cast<std::int32_t>(tables.row_vote.size()));
   }
   if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
-  return tables;
 }
 
 // Appends rows to the last leaf.
@@ -168,9 +194,17 @@ VoteTables VoteTables::plus(const VoteTables& more, double scale, ThreadPool& po
 VoteTables::VoteTables(const Members& members, const std::int32_t* votes, TrainingRows rows, int n_classes, bool distinct,
                        ThreadPool& pool)
     : n_classes_(n_classes), trees_(members.trees.size()) {
-  pool.run(static_cast<int>(trees_.size()), [&](int, int item) {
+  struct Scratch {
+    PartsByLeaf parts;
+    OfTree tables;
+  };
+  std::vector<Scratch> scratch(static_cast<std::size_t>(pool.n_threads()));
+  pool.run(static_cast<int>(trees_.size()), [&](int thread, int item) {
     const auto t = static_cast<std::size_t>(item);
-    trees_[t] = tables_of(parts_by_leaf(members.trees[t], members.n_rows, votes, rows, distinct));
+    auto& [parts, tables] = scratch[static_cast<std::size_t>(thread)];
+    find_parts(members.trees[t], members.n_rows, votes, rows, distinct, parts);
+    make_tables(parts, tables);
+    trees_[t] = tables;  // a copy has no room to spare
   });
 }
 
@@ -195,10 +229,14 @@ VoteTables::Mixture VoteTables::mixture(const OfTree& tree, double oob_weight) {
   return mixed;
 }
 
-void VoteTables::mix(double oob_weight) {
+void VoteTables::mix(double oob_weight, ThreadPool& pool) {
   oob_weight_ = oob_weight;
   mixed_.clear();
-  for (const OfTree& tree : trees_) mixed_.push_back(mixture(tree, oob_weight));
+  mixed_.resize(trees_.size());
+  pool.run(static_cast<int>(trees_.size()), [&](int, int item) {
+    const auto t = static_cast<std::size_t>(item);
+    mixed_[t] = mixture(trees_[t], oob_weight);
+  });
 }
 
 // What the leaves of one row have said so far, by vote. Only votes that count are touched.

@@ -32,7 +32,11 @@ class VoteTables {
   VoteTables plus(const VoteTables& more, double scale, ThreadPool& pool) const;
 
   // The weights of out-of-bag rows from now on.
-  void mix(double oob_weight);
+  void mix(double oob_weight, ThreadPool& pool);
+  void mix(double oob_weight) {
+    ThreadPool alone(1);
+    mix(oob_weight, alone);
+  }
 
   // Which rows of the leaf matrices answer: that of the winner alone, or all in proportion to the votes.
   enum class Rows { winner, shared };

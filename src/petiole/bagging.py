@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
+from petiole.counting import ForestCounts, Rows, Tally, tally_rows
 from petiole.cross_fit import cross_fit
 from petiole.ensemble import (
     Floats,
@@ -29,6 +30,7 @@ from petiole.grow import TrainingSet
 from petiole.parameters import check_choice, check_number
 from petiole.smoothing import Curtailment, HeldOut, LeafEstimator, MEstimate, Raw, as_leaf_estimator
 from petiole.tree import Tree
+from petiole.updating import ModelCounts, recounted
 
 VOTINGS = (False, True, "laplace")
 
@@ -88,7 +90,10 @@ threshold, split_class_weight
     oob_decision_ : array of shape (n_rows,)
         The class with the largest of these, the most frequent class for rows that all trees have seen.
     oob_score_, oob_log_loss_, oob_brier_ : float
-        Accuracy, log-loss in bits and Brier score (summed over classes) of ``oob_predict_proba_``, weighted.
+        Accuracy, log-loss in bits and Brier score (summed over classes) of ``oob_predict_proba_``, weighted. What
+        begins with "oob" is gone after :meth:`update`.
+    counted_weights_ : array of shape (n_classes,)
+        After :meth:`update`: the weight of each class among all rows counted.
 
     Examples
     --------
@@ -286,6 +291,33 @@ threshold, split_class_weight
             leaves = [node_tables(tree, one, weight) for tree, one in zip(forest, each, strict=True)]
             tables = _core.LeafTables(leaves, len(prior))
         return _votes(tables, prior) if self.voting else tables
+
+    # Rows that come later: no tree has seen them. Where leaves look at no such rows they are a tree's own.
+
+    @property
+    def _looks_out_of_bag(self) -> bool:
+        return self.oob_weight > 0 and not (self.voting and isinstance(self.smoothing_, Raw))
+
+    def _check_updatable(self) -> None:
+        check_number("oob_weight", self.oob_weight, 0)
+
+    def _count_parts(self, rows: Rows) -> Iterable[Any]:
+        if not self._looks_out_of_bag:
+            once = np.ones(len(rows), dtype=np.uint32)
+            rows = Rows(rows.matrix, rows.labels, rows.weights, dict.fromkeys(range(len(self.trees_)), once))
+        return [tally_rows(self.trees_, rows, distinct=True, n_threads=self._n_threads())]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [Tally(ForestCounts.of(self.trees_))]
+
+    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
+        prior = self.class_weights_ if self.voting else None
+        forest = recounted(self.trees_, counts.parts[0].counts, decay, self._n_threads(), prior)
+        return {
+            "trees_": forest,
+            "counted_weights_": self._class_weights_with(counts, decay),
+            "_tables": self._leaf_tables(self.smoothing_, self.settled_, forest, self.class_weights_),
+        }
 
     def _out_of_bag(self, growth: Growth, fitted: dict[str, Any]) -> Floats:
         estimator, training = fitted["smoothing_"], growth.training

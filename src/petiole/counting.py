@@ -6,6 +6,7 @@ machine, and their counts are summed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -99,8 +100,9 @@ class ForestCounts:
         each class, by which ties are decided: then they vote by their in-bag counts.
         """
         counted = Forest(self.core.placed_in(forest.core, prior, n_threads), forest.n_features)
-        if "router" in vars(forest):  # the structure is the same
-            vars(counted)["router"] = forest.router
+        for name in ("router", "structure"):  # these do not depend on counts
+            if name in vars(forest):
+                vars(counted)[name] = vars(forest)[name]
         return counted
 
     def __getstate__(self) -> dict[str, Any]:
@@ -109,12 +111,23 @@ class ForestCounts:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.core = _core.ForestCounts.from_state(state)
 
+    def __sizeof__(self) -> int:
+        return _n_bytes(self.core.state())
+
 
 class VoteCounts:
-    """MOB-ESP's leaf matrices of a batch of rows; ``a + b`` are those of both batches."""
+    """MOB-ESP's leaf matrices of a batch of rows; ``a + b`` are those of both batches.
+
+    They are kept as narrow arrays, a tenth of what they take while they are asked.
+    """
 
     def __init__(self, core: Any) -> None:
-        self.core = core
+        self.state: dict[str, Any] = core.state()
+
+    @property
+    def core(self) -> Any:
+        """The core's tables, not mixed yet."""
+        return _core.VoteTables.from_state(self.state, False)
 
     def __add__(self, other: VoteCounts) -> VoteCounts:
         return VoteCounts(self.core.plus(other.core))
@@ -125,14 +138,12 @@ class VoteCounts:
 
     def tables(self, oob_weight: float) -> Any:
         """The core's tables, with out-of-bag rows weighted."""
-        self.core.mix(oob_weight)
-        return self.core
+        core = self.core
+        core.mix(oob_weight)
+        return core
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.core.state()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.core = _core.VoteTables.from_state(state)
+    def __sizeof__(self) -> int:
+        return _n_bytes(self.state)
 
 
 @dataclass(frozen=True)
@@ -145,6 +156,9 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         votes = None if self.votes is None or other.votes is None else self.votes + other.votes
         return Tally(self.counts + other.counts, votes)
+
+    def __sizeof__(self) -> int:
+        return sys.getsizeof(self.counts) + sys.getsizeof(self.votes)
 
 
 def tally_rows(forest: Forest, rows: Rows, *, distinct: bool, ballot: Any = None, n_threads: int = 1) -> Tally:
@@ -220,6 +234,10 @@ def encoded_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
     weights = check_weights(sample_weight, len(labels))
     rows = Rows(matrix, labels, weights)
     return rows if weights is None or weights.all() else rows.part(np.flatnonzero(weights))
+
+
+def _n_bytes(state: Mapping[str, Any]) -> int:
+    return sum(array.nbytes for array in state.values() if isinstance(array, np.ndarray))
 
 
 def _in_parts(rows: Rows, size: int) -> Iterator[Rows]:

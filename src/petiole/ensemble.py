@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from petiole.parameters import check_choice, check_number, check_whole
 from petiole.pruning import PRUNINGS, collapse, prune_by_error, prune_with_set
 from petiole.smoothing import Laplace, LeafEstimator, Raw
 from petiole.tree import Tree
+from petiole.updating import ModelCounts, Updatable
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,7 +57,7 @@ OUT_OF_BAG_FIELDS = fields(
 )
 
 
-class ForestClassifier(TreeBasedClassifier):
+class ForestClassifier(Updatable, TreeBasedClassifier):
     """Base of the ensembles.
 
     A subclass says in ``_estimate`` what it makes of the grown trees, and in ``_average`` what it says of queries.
@@ -71,8 +72,11 @@ class ForestClassifier(TreeBasedClassifier):
         class_weights_=checks.floats(1, 0.0),
         seed_=maybe(checks.whole(0, 2**62)),
         fingerprint_=maybe(checks.text),
+        counted_weights_=maybe(checks.floats(1, 0.0)),
         **OUT_OF_BAG_FIELDS,
     )
+
+    _of_the_fit = (*OUT_OF_BAG_FIELDS, "oob_component_log_loss_", "fingerprint_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees.
@@ -107,6 +111,7 @@ class ForestClassifier(TreeBasedClassifier):
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.class_weights_ = training.class_weights()
+        self.__dict__.pop("counted_weights_", None)
         self._keep_trees(growth)
         self.seed_ = seed
         for name, value in fitted.items():
@@ -136,6 +141,8 @@ class ForestClassifier(TreeBasedClassifier):
         weights = state["class_weights_"]
         require(weights.shape == state["classes_"].shape, "class_weights_: must be one per class")
         require(weights.sum() > 0 and np.isfinite(weights.sum()), "class_weights_: must have a positive, finite sum")
+        counted = state.get("counted_weights_")
+        require(counted is None or counted.shape == weights.shape, "counted_weights_: must be one per class")
         check_out_of_bag(state)
         for forest in self._saved_forests(state):
             check_forest_fits(forest, state)
@@ -330,6 +337,18 @@ class ForestClassifier(TreeBasedClassifier):
             raise ValueError(f"{what} needs the data that the model was fitted on: the classes' weights differ")
         return training
 
+    # Rows that come later.
+
+    def _counted(self) -> Iterable[Any]:
+        return [self.trees_]
+
+    def _class_weights_with(self, counts: ModelCounts, decay: float) -> Floats:
+        """The weight of each class among all rows counted. That of the fit, which decides ties between votes, stays."""
+        return decay * self._counted_weights() + counts.class_weights
+
+    def _counted_weights(self) -> Floats:
+        return getattr(self, "counted_weights_", self.class_weights_)
+
     # Looking at the forest.
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
@@ -391,6 +410,8 @@ class ForestClassifier(TreeBasedClassifier):
                 setattr(result, name, self.__dict__[name])
         result._join_trees(everyone)
         result.class_weights_ = np.sum([model.class_weights_ for model in everyone], axis=0)
+        if any("counted_weights_" in vars(model) for model in everyone):
+            result.counted_weights_ = np.sum([model._counted_weights() for model in everyone], axis=0)
         for name, value in result._merged_estimate(everyone).items():
             setattr(result, name, value)
         return result
@@ -439,6 +460,9 @@ def frequency_tables(forest: Forest, estimator: LeafEstimator, oob_weight: float
         # A leaf without rows asks its nearest ancestor that has some.
         tables = forest.core.leaf_counts(1.0, oob_weight, LEAST_WEIGHT, n_threads)
         tables.normalise()
+        without_rows = ~np.asarray(forest.core.root_counts(1.0, oob_weight)).any(axis=1)
+        for tree in np.flatnonzero(without_rows).tolist():
+            tables.set_tree(tree, np.full(tables.of_tree(tree).shape, 1.0 / forest.core.n_classes))
         return tables
     tables, with_empty_leaves = counts_with_pseudo(forest, estimator, oob_weight)
     tables.normalise()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
@@ -17,6 +18,9 @@ from petiole.grow import TrainingSet, coding_options, growth_options
 from petiole.tree import Tree
 
 Floats = npt.NDArray[np.float64]
+
+# The arrays of the core's state that make the splits of a forest, and the numbers of their entries per tree.
+_SPLITS = ("feature", "threshold", "n_children", "child_nodes", "missing_branch", "n_categories", "category_branch")
 
 _BOOTSTRAPS = {"stratified": "stratified", "plain": "plain", False: "none"}
 
@@ -81,6 +85,15 @@ class Forest(Savable, Sequence[Tree]):
     def facts(self) -> packed.Facts:
         """What model files compare with other parts of a model."""
         return packed.facts_of(self.core.state())
+
+    @functools.cached_property
+    def structure(self) -> bytes:
+        """Equal for forests with the same splits, whatever their counts."""
+        state = self.core.state()
+        digest = hashlib.blake2b(digest_size=16)
+        for name in _SPLITS:
+            digest.update(np.ascontiguousarray(state[name]).view(np.uint8).data)
+        return digest.digest()
 
     @functools.cached_property
     def router(self) -> Any:

@@ -89,11 +89,12 @@ def check_probabilities(proba: Any, *, parameter: str = "proba") -> Floats:
     table = array.astype(np.float64, copy=False)
     _check_entries(table, parameter)
     _check_sums(table, SUM_TOLERANCE.get(array.dtype, DOUBLE_TOLERANCE), parameter)
-    return table
+    rounded_off = table.min() < 0 or table.max() > 1  # 1 - p where p came out a bit above 1
+    return np.clip(table, 0.0, 1.0) if rounded_off else table
 
 
 def _check_entries(table: Floats, parameter: str) -> None:
-    bad = ~((table >= 0) & (table <= 1 + DOUBLE_TOLERANCE))  # NaN is neither
+    bad = ~((table >= -DOUBLE_TOLERANCE) & (table <= 1 + DOUBLE_TOLERANCE))  # NaN is neither
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(

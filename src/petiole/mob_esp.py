@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
+from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, tally_rows
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
 from petiole.files import checks, packed
 from petiole.files.checks import fields
@@ -23,6 +24,7 @@ from petiole.grow import TrainingSet
 from petiole.labels import check_same_length, check_weights, label_codes
 from petiole.parameters import check_choice, check_number
 from petiole.smoothing import Raw
+from petiole.updating import ModelCounts, recounted, refiled
 
 # What oob_weight="auto" chooses from; 1 comes first and wins ties.
 OOB_WEIGHTS = (1.0, 0.0, 0.25, 0.5, 2.0, 4.0, 8.0, 16.0)
@@ -38,9 +40,22 @@ class VoteTables(NamedTuple):
     votes: Floats
 
 
-def make_ballot(forest: Forest, prior: Floats) -> Any:
+class LazyTables:
+    """The frequencies at the leaves of a forest, made when first asked for: they are large, and seldom needed."""
+
+    def __init__(self, forest: Forest, oob_weight: float, n_threads: int = 1) -> None:
+        self._make: Callable[[], Any] = functools.partial(frequency_tables, forest, Raw(), oob_weight, n_threads)
+        self._made: Any = None
+
+    def __call__(self) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+def make_ballot(forest: Forest, prior: Floats, n_threads: int = 1) -> Any:
     """How the trees of a forest vote."""
-    return _core.Ballot(forest.core, prior)
+    return _core.Ballot(forest.core, prior, n_threads)
 
 
 def make_vote_tables(growth: Growth, ballot: Any, oob_weight: float, count: str, n_threads: int) -> VoteTables:
@@ -258,14 +273,14 @@ random_state, n_jobs, verbose
 
     def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
         auto, n_threads = self.oob_weight == "auto", self._n_threads()
-        ballot = make_ballot(growth.forest, growth.training.class_weights())
+        ballot = make_ballot(growth.forest, growth.training.class_weights(), n_threads)
         tables = make_vote_tables(growth, ballot, 1.0 if auto else float(self.oob_weight), self.count, n_threads)
         oob_weight = best_oob_weight(tables, growth, self.rows, n_threads) if auto else float(self.oob_weight)
         fitted = {
             "oob_weight_": oob_weight,
             "vote_tables_": tables.core,
             "_ballot": ballot,
-            "_fallback": frequency_tables(growth.forest, Raw(), oob_weight, n_threads),
+            "_lazy_fallback": LazyTables(growth.forest, oob_weight, n_threads),
         }
         return fitted, lambda: self._out_of_bag(growth, tables, oob_weight)
 
@@ -300,9 +315,38 @@ random_state, n_jobs, verbose
     def _ballot(self) -> Any:
         return make_ballot(self.trees_, self.class_weights_)
 
-    @functools.cached_property
+    @property
     def _fallback(self) -> Any:
-        return frequency_tables(self.trees_, Raw(), self.oob_weight_)
+        return self._lazy_fallback()
+
+    @functools.cached_property
+    def _lazy_fallback(self) -> LazyTables:
+        return LazyTables(self.trees_, self.oob_weight_)
+
+    def _check_updatable(self) -> None:
+        if not self.oob_weight_ > 0:
+            raise ValueError(
+                f"oob_weight_={self.oob_weight_!r}: leaves look at the rows of their samples alone, so that later rows "
+                "would change nothing: fit with oob_weight=1.0"
+            )
+
+    def _count_parts(self, rows: Rows) -> Iterable[Any]:
+        """Rows are filed by the vote of all trees, none of which has seen them."""
+        return [tally_rows(self.trees_, rows, distinct=True, ballot=self._ballot, n_threads=self._n_threads())]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [Tally(ForestCounts.of(self.trees_), VoteCounts(self.vote_tables_))]
+
+    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
+        tally, n_threads = counts.parts[0], self._n_threads()
+        forest = recounted(self.trees_, tally.counts, decay, n_threads)
+        return {
+            "trees_": forest,
+            "counted_weights_": self._class_weights_with(counts, decay),
+            "vote_tables_": refiled(self.vote_tables_, tally, decay, self.oob_weight_),
+            "_ballot": make_ballot(forest, self.class_weights_),
+            "_fallback": frequency_tables(forest, Raw(), self.oob_weight_, n_threads),
+        }
 
     def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:
         """Leaves keep the rows that they were filed with: by the votes of their own model."""
@@ -313,7 +357,8 @@ random_state, n_jobs, verbose
         return {"oob_weight_": models[0].oob_weight_, "vote_tables_": tables}
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in super().__getstate__().items() if name not in ("_ballot", "_fallback")}
+        made_again = ("_ballot", "_lazy_fallback")
+        state = {name: value for name, value in super().__getstate__().items() if name not in made_again}
         if "vote_tables_" in state:
             state["vote_tables_"] = state["vote_tables_"].state()
         return state

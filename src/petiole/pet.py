@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import traversal
 from petiole.classifier import TreeBasedClassifier
+from petiole.counting import Rows
 from petiole.cross_fit import cross_fit
 from petiole.files import checks
 from petiole.files.checks import fields, require
@@ -23,9 +25,10 @@ from petiole.parameters import check_choice, check_fraction, check_number, check
 from petiole.pruning import PRUNINGS, collapse, prune_by_error, prune_with_set
 from petiole.smoothing import LeafEstimator, as_leaf_estimator
 from petiole.tree import Tree
+from petiole.updating import ModelCounts, Updatable
 
 
-class PETClassifier(TreeBasedClassifier):
+class PETClassifier(Updatable, TreeBasedClassifier):
     """A probability estimation tree: one decision tree whose leaves say how probable each class is.
 
     The tree keeps the class counts of every node and never changes; ``smoothing`` turns counts into probabilities and
@@ -268,6 +271,24 @@ class PETClassifier(TreeBasedClassifier):
         nominal = n_categories > 0
         fits = n_categories[nominal] <= encoder.n_categories[tree.feature[nominal]]
         require(fits.all(), "tree_: a split has more categories than the column")
+
+    def _counted(self) -> Iterable[Any]:
+        return [self.tree_]
+
+    def _count_parts(self, rows: Rows) -> Iterable[Any]:
+        return [traversal.class_counts(self.tree_, rows.matrix, rows.labels, rows.weights)]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [self.tree_.inbag_class_counts]
+
+    def _counted_weights(self) -> npt.NDArray[np.float64]:
+        return self.tree_.inbag_class_counts[0]
+
+    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
+        before = self.tree_
+        in_bag = decay * before.inbag_class_counts + counts.parts[0]
+        tree = before.with_counts(inbag=in_bag, oob=decay * before.oob_class_counts)
+        return {"tree_": tree, "node_probabilities_": self.smoothing_.node_probabilities(tree)}
 
     def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return self.tree_.router.average(matrix, self.node_probabilities_, self._n_threads())

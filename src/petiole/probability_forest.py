@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
 from petiole.bagging import BaggedPETClassifier
+from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, encoded_rows, tally_rows
 from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
 from petiole.files import checks, packed
 from petiole.files.checks import fields, maybe, require
@@ -21,6 +22,7 @@ from petiole.mob_esp import VoteTables, make_ballot, make_vote_tables, out_of_ba
 from petiole.parameters import check_choice, check_number, resolve_max_features
 from petiole.pool import LogPool, fit_pool
 from petiole.smoothing import Raw
+from petiole.updating import ModelCounts, recounted, refiled
 
 COMPONENTS = ("raw", "eb", "oob", "votes", "coarse")
 # A few unknowns are learned from no more rows than these.
@@ -170,6 +172,27 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         check_is_fitted(self)
         return dict(zip(self.component_names_, self._components_of(self._encode(X)), strict=True))
 
+    def relearn_pool(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the weights of the pool anew from rows that no leaf has counted yet.
+
+        :meth:`update` keeps them. In a stream that drifts, "raw" falls behind the other components, because later rows
+        do not come into it: let each batch say first how far to trust whom, ``model.relearn_pool(X, y).update(X, y)``.
+        What the pool knew before is forgotten, so that a batch should have a few hundred rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows that no tree has seen and that were not given to ``update``
+        """
+        check_is_fitted(self)
+        rows = encoded_rows(self, X, y, sample_weight)
+        said = self._components_of(rows.matrix)
+        starts = pool_starts(len(said))
+        pool = fit_pool(said, rows.labels, rows.weights, starts, float(self.floor), self._n_threads())
+        self.pool_, self.pool_weights_, self.pool_intercepts_ = pool, pool.weights, pool.intercepts
+        for name in ForestClassifier._of_the_fit:
+            self.__dict__.pop(name, None)
+        return self
+
     # Growing: one forest for each kind of tree.
 
     def _check_parameters(self) -> None:
@@ -250,31 +273,27 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
 
     def _estimate(self, growth: Any) -> tuple[dict[str, Any], Callable[[], Floats]]:
         training = growth[0].training
+        class_weights, n_threads = training.class_weights(), self._n_threads()
+        ballots = [make_ballot(of_part.forest, class_weights, n_threads) for of_part in growth]
         filed = [
-            make_vote_tables(
-                of_part, make_ballot(of_part.forest, training.class_weights()), 1.0, self.count, self._n_threads()
-            )
-            for of_part in growth
+            make_vote_tables(of_part, ballot, 1.0, self.count, n_threads)
+            for of_part, ballot in zip(growth, ballots, strict=True)
         ]
-        return self._estimate_with(growth, filed, training.class_weights(), pool_rows(training, growth[0].seed))
+        return self._estimate_with(growth, filed, ballots, class_weights, pool_rows(training, growth[0].seed))
 
     def _estimate_with(
         self,
         growth: Sequence[Growth],
         filed: Sequence[VoteTables],
+        ballots: Sequence[Any],
         class_weights: Floats,
         rows: npt.NDArray[np.uint32],
     ) -> tuple[dict[str, Any], Callable[[], Floats]]:
         """The pool is learned from the rows listed, of those whose places are known; all rows are in the tables."""
         training, n_threads = growth[0].training, self._n_threads()
         parts = [
-            Part(
-                of_part.forest,
-                tables.core,
-                self._leaf_tables(of_part.forest),
-                make_ballot(of_part.forest, class_weights),
-            )
-            for of_part, tables in zip(growth, filed, strict=True)
+            Part(of_part.forest, tables.core, self._leaf_tables(of_part.forest), ballot)
+            for of_part, tables, ballot in zip(growth, filed, ballots, strict=True)
         ]
         names = self._names(len(parts))
         prior = class_weights / class_weights.sum()
@@ -289,9 +308,9 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         known = ~np.isnan([proba[:, 0] for proba in components]).any(axis=0)
         rows, components = rows[known], [proba[known] for proba in components]
         weights = None if training.weights is None else training.weights[rows]
-        # Equal weights that sum to one; the base rates come in only where the rows ask for them.
-        starts = np.append(np.full(len(names) - 1, 1.0 / (len(names) - 1)), 0.0)
-        pool = fit_pool(components, training.labels[rows], weights, starts, float(self.floor), n_threads)
+        pool = fit_pool(
+            components, training.labels[rows], weights, pool_starts(len(names)), float(self.floor), n_threads
+        )
         asked = training.rows(rows)
         fitted = {
             "parts_": parts,
@@ -383,11 +402,46 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
     def _spread_tables(self) -> Any:
         return frequency_tables(self.trees_, Raw(), 1.0)
 
+    # Rows that come later.
+
+    _of_the_fit = (*ForestClassifier._of_the_fit, "trees_")
+
+    def _check_updatable(self) -> None:
+        if set(self.components) == {"raw"}:
+            raise ValueError(
+                f"components={self.components!r}: these look at the rows of the trees' samples alone, so that later "
+                "rows would change nothing: fit with 'eb', 'oob', 'votes' or 'coarse' among them"
+            )
+
+    def _counted(self) -> Iterable[Any]:
+        return [part.forest for part in self.parts_]
+
+    def _count_parts(self, rows: Rows) -> Iterable[Any]:
+        options: dict[str, Any] = {"distinct": True, "n_threads": self._n_threads()}
+        return [tally_rows(part.forest, rows, ballot=part.ballot, **options) for part in self.parts_]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [Tally(ForestCounts.of(part.forest), VoteCounts(part.vote_tables)) for part in self.parts_]
+
+    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
+        class_weights = self._class_weights_with(counts, decay)
+        return {
+            "parts_": [self._recounted(*pair, decay) for pair in zip(self.parts_, counts.parts, strict=True)],
+            "counted_weights_": class_weights,
+            "prior_": class_weights / class_weights.sum(),
+        }
+
+    def _recounted(self, part: Part, tally: Tally, decay: float) -> Part:
+        forest = recounted(part.forest, tally.counts, decay, self._n_threads())
+        tables = refiled(part.vote_tables, tally, decay, 1.0)
+        return Part(forest, tables, self._leaf_tables(forest), make_ballot(forest, self.class_weights_))
+
     def _merged_estimate(self, models: Sequence[Self]) -> dict[str, Any]:
         """Parts kind by kind; pools are averaged by their numbers of trees."""
         if any(model.component_names_ != models[0].component_names_ for model in models):
             raise ValueError("the models differ in max_features or components: merge equals")
         prior = np.sum([model.class_weights_ for model in models], axis=0)
+        counted = np.sum([model._counted_weights() for model in models], axis=0)
         share = np.array([len(model.trees_) for model in models], dtype=float)
         share /= share.sum()
         pool = LogPool(
@@ -403,7 +457,7 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         return {
             "parts_": parts,
             "pool_": pool,
-            "prior_": prior / prior.sum(),
+            "prior_": counted / counted.sum(),
             "pool_weights_": pool.weights,
             "pool_intercepts_": pool.intercepts,
             "component_names_": models[0].component_names_,
@@ -463,6 +517,11 @@ class Part(NamedTuple):
     vote_tables: Any
     tables: Any
     ballot: Any
+
+
+def pool_starts(n_components: int) -> Floats:
+    """Equal weights that sum to one; the base rates, which come last, only where the rows ask for them."""
+    return np.append(np.full(n_components - 1, 1.0 / (n_components - 1)), 0.0)
 
 
 def part_seed(seed: int, kind: int) -> int:

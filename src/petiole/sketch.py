@@ -18,8 +18,8 @@ class QuantileSketch:
     """The weight of a column's values between some of them; ``a + b`` is the sketch of both batches.
 
     ``weights[i]`` is the weight of values above ``values[i - 1]`` and at most ``values[i]``. While there are at most
-    ``capacity`` distinct values each of them is kept and all answers are exact. Beyond that, every merge adds at most
-    the share 1 / capacity to the error of a rank, so merging in a tree of depth d errs by at most (d + 1) / capacity.
+    ``capacity`` distinct values each of them is kept and all answers are exact. Beyond that, every merge adds about
+    the share 1 / capacity to the error of a rank, so merging in a tree of depth d errs by about (d + 1) / capacity.
     The smallest and the largest value are always kept.
 
     Examples

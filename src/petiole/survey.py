@@ -111,6 +111,13 @@ class Part:
     weights: Floats | None
 
 
+def take(values: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """Some rows of anything that has rows."""
+    if type(values).__module__.startswith("pyarrow"):
+        return values.take(rows)
+    return _safe_indexing(values, rows)
+
+
 def kept_rows(X: Any, y: Any, sample_weight: Any, part: int) -> Part | None:
     """The rows of positive weight; None if there are none. An error names the part."""
     n_rows = 0 if X is None else len(X)
@@ -122,7 +129,7 @@ def kept_rows(X: Any, y: Any, sample_weight: Any, part: int) -> Part | None:
     if weights is None or weights.all():
         return Part(X, y, weights)
     kept = np.flatnonzero(weights)
-    return Part(_safe_indexing(X, kept), _safe_indexing(y, kept), weights[kept]) if len(kept) else None
+    return Part(take(X, kept), take(y, kept), weights[kept]) if len(kept) else None
 
 
 def survey_rows(
@@ -142,7 +149,7 @@ def survey_rows(
     weights = np.bincount(codes, rows.weights, minlength=len(classes)).astype(np.float64)
     whole = rows.weights is None or bool((rows.weights == np.floor(rows.weights)).all())
     single = isinstance(table, np.ndarray) and table.dtype == np.float32
-    example = _safe_indexing(rows.X, np.arange(1))
+    example = take(rows.X, np.arange(1))
     return Survey(names, columns, classes, weights, {part: len(codes)}, example, single, whole, part)
 
 

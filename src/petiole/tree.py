@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import operator
 import os
 from typing import Any
@@ -219,6 +220,14 @@ class Tree(Savable):
         return _read_only(_sum_over_path(self.parent, np.ones(self.n_nodes, dtype=np.int32))[0])
 
     @functools.cached_property
+    def structure(self) -> bytes:
+        """Equal for trees with the same splits, whatever their counts."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name in (*_INTS, "threshold"):
+            digest.update(np.ascontiguousarray(vars(self)[name]).view(np.uint8).data)
+        return digest.digest()
+
+    @functools.cached_property
     def router(self) -> Any:
         """The core's object that sends rows down this tree."""
         from petiole import _core
@@ -281,7 +290,7 @@ class Tree(Savable):
         _check_shapes(tree)
         for name in changed:
             _check_counts(name, changed[name])
-        shared = ("is_leaf", "leaves", "kind", "parent", "node_depth", "router")
+        shared = ("is_leaf", "leaves", "kind", "parent", "node_depth", "router", "structure")
         vars(tree).update({name: vars(self)[name] for name in shared if name in vars(self)})
         return tree
 

@@ -687,8 +687,9 @@ std::vector<double> mean_of_routers(const std::vector<Tree>& trees, const LeafTa
   for (std::size_t t = 0; t < trees.size(); ++t) {
     std::vector<double> table(trees[t].n_nodes() * width, kNaN);
     LeafId leaf = 0;
+    std::vector<double> room;
     for (std::size_t i = 0; i < trees[t].n_nodes(); ++i)
-      if (trees[t].feature[i] < 0) std::copy_n(tables.row(t, leaf++), width, table.data() + i * width);
+      if (trees[t].feature[i] < 0) std::copy_n(tables.row(t, leaf++, room), width, table.data() + i * width);
     Router(trees[t]).average(queries, table.data(), static_cast<std::int64_t>(width), pool, of_tree.data());
     for (std::size_t i = 0; i < mean.size(); ++i)
       mean[i] += (squared ? of_tree[i] * of_tree[i] : of_tree[i]) / static_cast<double>(trees.size());
@@ -787,6 +788,44 @@ Members::OfTree members_of(LeafId n_leaves, const std::vector<LeafId>& leaves, c
   return tree;
 }
 
+// Tables kept as lists say what whole tables say.
+void test_lists_of_leaf_tables() {
+  Engine engine(5);
+  for (int trial = 0; trial < 50; ++trial) {
+    const int n_columns = 1 + below(engine, 40), n_used = 1 + below(engine, 4);
+    const auto width = static_cast<std::size_t>(n_columns), n_leaves = static_cast<std::size_t>(1 + below(engine, 6));
+    std::vector<double> values(n_leaves * width, 0.0);
+    for (std::size_t leaf = 0; leaf < n_leaves; ++leaf)
+      for (int i = 0; i < n_used && trial % 5 != 0; ++i)
+        values[leaf * width + static_cast<std::size_t>(below(engine, n_columns))] = 1 + below(engine, 9);
+    LeafTables whole(width, {n_leaves}), kept = LeafTables::unset(width, {n_leaves});
+    std::copy(values.begin(), values.end(), whole.of_tree(0));
+    kept.set(0, values.data());
+    const auto same = [&](const LeafTables& a, const LeafTables& b) { return a.table(0) == b.table(0); };
+    CHECK(same(whole, kept));
+    CHECK(whole.trees_with_empty_rows() == kept.trees_with_empty_rows());
+    CHECK(same(whole.row_sums(), kept.row_sums()));
+    CHECK(same(LeafTables::side_by_side({&whole, &kept}), LeafTables::side_by_side({&kept, &whole})));
+    whole.normalise();
+    kept.normalise();
+    CHECK(same(whole, kept));
+    std::vector<LeafId> leaves;
+    for (int i = 0; i < 5; ++i) leaves.push_back(below(engine, static_cast<int>(n_leaves) + 1) - 1);
+    std::vector<double> one(5 * width, 0.5), other = one, room;
+    whole.add_rows(0, leaves.data(), 5, one.data());
+    kept.add_rows(0, leaves.data(), 5, other.data());
+    whole.add_row(0, 0, 0.25, one.data());
+    kept.add_row(0, 0, 0.25, other.data());
+    CHECK(one == other);
+    const double* row = kept.row(0, 0, room);
+    CHECK(std::equal(row, row + width, whole.of_tree(0)));
+    const std::vector<double> more(width, 2.0);
+    whole.add(more.data());
+    kept.add(more.data());
+    CHECK(same(whole, kept));
+  }
+}
+
 void test_ballot() {
   // Tables first: rows are divided by their sums, and empty ones are found.
   LeafTables tables = tables_with(2, {{1, 3, 0, 0}, {2, 2}, {0, 0, 0, 0}});
@@ -795,10 +834,10 @@ void test_ballot() {
   const LeafTables sums = tables.row_sums();
   const LeafTables wide = LeafTables::side_by_side({&tables, &sums});
   CHECK(wide.n_columns() == 3 && wide.n_leaves(0) == 2 && wide.n_leaves(1) == 1);
-  CHECK(near(std::vector<double>(wide.of_tree(0), wide.of_tree(0) + 6), std::vector<double>{0.25, 0.75, 1, 0, 0, 0}));
+  CHECK(near(wide.table(0), std::vector<double>{0.25, 0.75, 1, 0, 0, 0}));
   const std::vector<double> added = {1, 2, 3, 4, 5, 6};
   tables.add(added.data());
-  CHECK(near(std::vector<double>(tables.of_tree(0), tables.of_tree(0) + 6), std::vector<double>{1.25, 2.75, 1, 2, 3.5, 4.5}));
+  CHECK(near(tables.table(0), std::vector<double>{1.25, 2.75, 1, 2, 3.5, 4.5}));
 
   // Two trees of two leaves: rows 0..2 are in leaves (0, 0), (0, 1), (1, 1); row 3 is spread over the leaves of the first.
   Members members;
@@ -1302,6 +1341,7 @@ int main() {
   test_forest_laws();
   test_members();
   test_forest_router();
+  test_lists_of_leaf_tables();
   test_ballot();
   test_out_of_bag();
   test_vote_tables();

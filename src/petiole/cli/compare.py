@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -131,13 +132,14 @@ def compare(
             repeats=repeats,
             random_state=seed,
             n_jobs=n_jobs,
-            progress=Waiting("comparing", quiet=quiet),
+            progress=Waiting("comparing", quiet=quiet, tells_time=True),
             name=table.label,
         )
         for line in study.warnings:
             note(f"note: {line}", quiet)
-        _write(study, table, save=save, report=report, output=output)
-        show(_told(study, save, report, output), json)
+        show(_told(study), json)  # before anything is written: a full disk must not take the answer away
+        for line in _write(study, table, save=save, report=report, output=output):
+            note(line, quiet)
 
 
 def _methods(text: str) -> Any:
@@ -191,22 +193,26 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
     return (X, y) if other.weights is None else (X, y, other.weights)
 
 
-def _write(study: Any, table: Labelled, *, save: str | None, report: str | None, output: str | None) -> None:
+def _write(study: Any, table: Labelled, *, save: str | None, report: str | None, output: str | None) -> Iterator[str]:
+    """Write the files that are asked for; a line about each."""
     if save is not None:
         winner = next(result for result in study.table if result.name == study.winner)
         model = study.fit_winner(petiole_only=True) if winner.is_peer else study.fit_winner()
         _name_columns(model, table)
         model.save(save)
+        yield f"wrote {save}: {type(model).__name__}{', the best of petiole itself' if winner.is_peer else ''}"
     if report is not None:
         from petiole.report import write_report
 
         write_report(study, report, command=shlex.join(["petiole", *sys.argv[1:]]))
+        yield f"wrote {report}"
     if output is not None:
         from petiole.cli.sinks import open_sink
 
         rows = [_flat(result) for result in study.table]
         with open_sink(output, None, [*rows[0]]) as sink:
             sink.write({name: [row[name] for row in rows] for name in rows[0]})
+        yield f"wrote {output}"
 
 
 def _name_columns(model: Any, table: Labelled) -> None:
@@ -225,24 +231,23 @@ def _flat(result: Any) -> dict[str, Any]:
     return row
 
 
-def _told(study: Any, save: str | None, report: str | None, output: str | None) -> Answer:
+def _told(study: Any) -> Answer:
     present = [name for name in HEADINGS if name in study.table[0].scores]
+    if "cost" in present:  # which then decides
+        present = ["cost", *(name for name in present if name != "cost")]
     section = Section(
         "",
-        ["method", *(HEADINGS[name] for name in present), "p"],
-        [
-            [
-                result.title,
-                *(_cell(name, result.scores[name]) for name in present),
-                "" if result.p_value is None else _p_value(result.p_value),
-            ]
-            for result in study.table
-        ],
+        ["method", HEADINGS[present[0]], "p", *(HEADINGS[name] for name in present[1:])],
+        [_row(result, present) for result in study.table],
         note="Below each score: its 95% interval. p: against the winner.",
         tall=True,
     )
-    written = [f"wrote {path}" for path in (save, report, output) if path is not None]
-    return Answer([section], data=study.to_dict(), after=[study.verdict, *written])
+    return Answer([section], data=study.to_dict(), after=[study.verdict])
+
+
+def _row(result: Any, present: list[str]) -> list[str]:
+    first, *others = (_cell(name, result.scores[name]) for name in present)
+    return [result.title, first, "" if result.p_value is None else _p_value(result.p_value), *others]
 
 
 def _cell(name: str, interval: Any) -> str:

@@ -49,18 +49,23 @@ def read_costs(text: str | None, classes: Sequence[Any]) -> CostTable | None:
 
 
 def _read_inline(text: str, classes: Sequence[Any]) -> CostTable:
-    """Entries that name both decision and truth count before those with one *, and these before ``*:*``."""
+    """Entries that name both decision and truth count before those with one *, and these before ``*:*``.
+
+    The classes are decisions unless all decisions that are named are others.
+    """
     entries = [_entry(part) for part in text.split(",") if part.strip()]
     for _, truth, _ in entries:
         if truth != ANY and _codes([truth], classes)[0] < 0:
             raise WrongInput(f"--costs: {truth!r} is no class; {nearest_of(truth, [*map(str, classes)])}")
-    decisions = [str(label) for label in classes]
     named = Names(classes)
+    classes_decide = any(decision == ANY or named.code(decision) >= 0 for decision, _, _ in entries)
+    decisions = [str(label) for label in classes] if classes_decide else []
     for decision, _, _ in entries:
         if decision != ANY and named.code(decision) < 0 and decision not in decisions:
             decisions.append(decision)
     cost = np.full((len(decisions), len(classes)), np.nan)
-    np.fill_diagonal(cost[: len(classes)], 0.0)
+    if classes_decide:
+        np.fill_diagonal(cost[: len(classes)], 0.0)
     given = np.zeros_like(cost, dtype=bool)
     for decision, truth, price in sorted(entries, key=lambda entry: (entry[0] == ANY) + (entry[1] == ANY)):
         row = slice(None) if decision == ANY else _row(decision, decisions, named)

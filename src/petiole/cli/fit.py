@@ -61,7 +61,8 @@ def fit(
         summarise(table, quiet)
         seconds = fit_model(model, table, quiet)
         model.save(output)
-        show(_told(model, method, table, seconds, output), json)
+        if json or not quiet:
+            show(_told(model, method, table, seconds, output), json)
 
 
 def check_place(path: str, option: str) -> None:

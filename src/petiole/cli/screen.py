@@ -71,27 +71,59 @@ def note(text: str, quiet: bool) -> None:
 
 
 def show_section(section: Section) -> None:
-    """Draw a table."""
-    from rich.box import SIMPLE_HEAD
+    """Draw a table; one that is too wide for the terminal is parted, with the first column in each part."""
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
+    if not section.header:
+        return
     width = None if sys.stdout.isatty() else WIDTH_OF_FILES
     console = Console(width=width, highlight=False, markup=False, emoji=False)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, show_lines=False)
-    for position, name in enumerate(section.header):
-        numeric = bool(section.rows) and all(_is_number(row[position]) for row in section.rows)
-        table.add_column(Text(name), justify="right" if numeric else "left")
-    for row in section.rows[: section.most]:
-        table.add_row(*(Text(str(cell) if section.tall else spell(cell)) for cell in row))
+    rows = [[str(cell) if section.tall else spell(cell) for cell in row] for row in section.rows[: section.most]]
     if section.title:
         console.print(Text(f"\n{section.title}", style="bold"))
-    console.print(table)
-    left = len(section.rows) - (section.most or len(section.rows))
+    for number, columns in enumerate(fitting_columns([section.header, *rows], console.width)):
+        if number:
+            console.print()
+        _draw(console, section, rows, columns)
+    left = len(section.rows) - len(rows)
     more = f"... and {left:,} more. " if left > 0 else ""
     if more or section.note:
         console.print(Text(more + section.note))
+
+
+def _draw(console: Any, section: Section, rows: list[list[str]], columns: list[int]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        numeric = bool(section.rows) and all(_is_number(row[column]) for row in section.rows)
+        table.add_column(Text(section.header[column]), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(Text(row[column]) for column in columns))
+    console.print(table)
+
+
+def fitting_columns(cells: Sequence[Sequence[str]], width: int) -> list[list[int]]:
+    """Which columns stand side by side: as many as fit, the first of all before each group.
+
+    >>> fitting_columns([["method", "loss", "time"], ["a", "0.5", "1.25"]], width=18)
+    [[0, 1], [0, 2]]
+    """
+    widths = [
+        max((len(line) for row in cells for line in row[c].split("\n")), default=0) + 3 for c in range(len(cells[0]))
+    ]
+    groups: list[list[int]] = []
+    room = 0
+    for column in range(1, len(widths)):
+        if not groups or widths[column] > room:
+            groups.append([0])
+            room = width - widths[0] + 2
+        groups[-1].append(column)
+        room -= widths[column]
+    return groups or [list(range(len(widths)))]
 
 
 def _is_number(cell: Any) -> bool:

@@ -21,8 +21,9 @@ class Waiting:
     (None, None, None)
     """
 
-    def __init__(self, what: str = "", *, quiet: bool = False) -> None:
+    def __init__(self, what: str = "", *, quiet: bool = False, tells_time: bool = False) -> None:
         self._what, self._quiet = what, quiet
+        self._tells_time = tells_time  # the texts of the steps have the time left in them
         self._lock = threading.Lock()
         self._bar: Any = None
         self._timer: threading.Timer | None = None
@@ -71,7 +72,7 @@ class Waiting:
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
+            *(() if self._tells_time else (TimeRemainingColumn(elapsed_when_finished=True),)),
         )
         with self._lock:
             if self._quiet:
@@ -86,7 +87,8 @@ class Waiting:
             return
         self._last_line = now
         share = min(1.0, self._done / self._total)
-        left = f", {(now - self._started) * (1 - share) / share:.0f} s left" if share > 0 else ""
+        told = self._tells_time or not share
+        left = "" if told else f", {(now - self._started) * (1 - share) / share:.0f} s left"
         print(f"{self._what}: {share:.0%}{left}", file=sys.stderr, flush=True)
 
 

@@ -84,6 +84,8 @@ def _lacks(value: Any) -> bool:
 
 
 def _floats(series: Any) -> NDArray[np.float64]:
+    if series.dtype.is_float() or (series.dtype.is_integer() and not series.null_count()):
+        return np.array(series.to_numpy(), dtype=np.float64)  # without an object for every cell
     return np.array([np.nan if value is None else float(value) for value in series.to_list()])
 
 

@@ -201,5 +201,8 @@ class OnDask:
         import distributed
 
         started = time.perf_counter()
-        distributed.progress(*futures, notebook=False)
-        print(f"\n{what}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
+        if sys.stdout.isatty():
+            distributed.progress(*futures, notebook=False)
+        else:
+            distributed.wait(futures)
+        print(f"{what}: {time.perf_counter() - started:.1f} s", file=sys.stderr)

@@ -19,21 +19,23 @@ from petiole.distributed.tasks import (
     Coding,
     Kind,
     PartTally,
-    Piece,
     Sample,
     Standing,
+    class_weights_of,
     copies_in,
     count_part,
     filed_votes,
     grow_shard,
     stand,
 )
-from petiole.ensemble import Floats, ForestClassifier, Growth, _scores, frequency_tables
+from petiole.ensemble import Floats, ForestClassifier, Growth, _scores
 from petiole.forest import Forest
 from petiole.mob_esp import MOBESPClassifier, best_oob_weight, make_ballot
 from petiole.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier, part_seed
-from petiole.smoothing import Raw, as_leaf_estimator
+from petiole.smoothing import as_leaf_estimator
 
+# What models keep beside their fitted attributes, and make again when it is not there.
+_MADE_AGAIN = ("_tables", "_ballot", "_fallback")
 # A class with this share of all rows should be in every shard of this many rows.
 COMMON_CLASS, LARGE_SHARD = 0.01, 1000
 
@@ -53,7 +55,7 @@ def fit_sharded(model: ForestClassifier, engine: Any, coding: Coding, shard_rows
     every = list(pieces.values())
     (standing,) = engine.keep([engine.call(stand, every, len(kinds), prior, votes)], "joining the trees")
     tally = _count(engine, shared, standing, pieces, shards, rows_wanted(n_rows, seed), model.count == "distinct")
-    _warn_of_sorted_rows(engine.gather(every), coding)
+    _warn_of_sorted_rows(engine.gather([engine.call(class_weights_of, piece) for piece in every]), coding)
     return finish(model, engine.get(standing), tally, coding)
 
 
@@ -147,16 +149,16 @@ def _count(
     return tally
 
 
-def _warn_of_sorted_rows(pieces: Sequence[Sequence[Piece]], coding: Coding) -> None:
+def _warn_of_sorted_rows(shards: Sequence[tuple[int, Floats]], coding: Coding) -> None:
     weights = coding.survey.class_weights
     common = weights >= COMMON_CLASS * weights.sum()
-    for piece in (piece for of_shard in pieces for piece in of_shard):
-        absent = np.flatnonzero(common & (piece.class_weights == 0))
-        if len(absent) and piece.class_weights.sum() >= LARGE_SHARD:
+    for part, of_shard in shards:
+        absent = np.flatnonzero(common & (of_shard == 0))
+        if len(absent) and of_shard.sum() >= LARGE_SHARD:
             warnings.warn(
                 f"the class {coding.classes[absent[0]]!r} is in {weights[absent[0]] / weights.sum():.1%} of all rows "
-                f"but in none of partition {min(piece.copies)}: rows seem to be sorted, and trees are grown on "
-                "neighbouring rows; shuffle them between the partitions",
+                f"but in none of partition {part}: rows seem to be sorted, and trees are grown on neighbouring rows; "
+                "shuffle them between the partitions",
                 UserWarning,
                 stacklevel=4,
             )
@@ -212,7 +214,6 @@ def _finish_mob_esp(
         "oob_weight_": weight,
         "vote_tables_": filed.core,
         "_ballot": make_ballot(forest, prior),
-        "_fallback": frequency_tables(forest, Raw(), weight, n_threads),
     }
     return fitted, lambda: model._out_of_bag(growth, filed, weight)
 
@@ -226,7 +227,8 @@ def _finish_probability_forest(
         filed_votes(growth, of_kind, prior, 1.0, n_threads)
         for growth, of_kind in zip(growths, tally.tallies, strict=True)
     ]
-    return model._estimate_with(growths, filed, prior, np.arange(len(sample.rows), dtype=np.uint32))
+    ballots = [make_ballot(forest, prior, n_threads) for forest in forests]
+    return model._estimate_with(growths, filed, ballots, prior, np.arange(len(sample.rows), dtype=np.uint32))
 
 
 _FINISH: dict[type, Callable[..., Any]] = {
@@ -247,7 +249,15 @@ def _score(model: Any, proba: Floats, sample: Sample) -> None:
 
 def take_over(model: Any, fitted: Any) -> None:
     """Give a model what a fitted copy has learned, in place of what it knew before."""
-    parameters = set(model.get_params(deep=False))
-    for name in [name for name in vars(model) if name not in parameters]:
+
+    def learned(of: Any) -> dict[str, Any]:
+        parameters = of.get_params(deep=False)
+        return {
+            name: value
+            for name, value in vars(of).items()
+            if name not in parameters and (name.endswith("_") or name in _MADE_AGAIN)
+        }
+
+    for name in learned(model):
         delattr(model, name)
-    vars(model).update({name: value for name, value in vars(fitted).items() if name not in parameters})
+    vars(model).update(learned(fitted))

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
+
+from petiole.survey import take
 
 # Cells (rows times columns) of a part that is cut from a file or a table: 128 megabytes as doubles.
 PART_CELLS = 1 << 24
@@ -26,6 +27,13 @@ class Batch:
     X: Any
     y: Any
     weights: Any = None
+
+    def __sizeof__(self) -> int:
+        # Dask asks, to know when memory runs short.
+        size = getattr(self.X, "nbytes", None)
+        if size is None and hasattr(self.X, "memory_usage"):
+            size = self.X.memory_usage(index=False).sum()
+        return int(size or 0)
 
 
 @dataclass(frozen=True)
@@ -69,13 +77,6 @@ def slices_of(X: Any, y: Any, weights: Any, n_rows: int) -> list[Callable[[], Ba
         return lambda: Batch(taken(X), taken(y), taken(weights))
 
     return [cut(start) for start in range(0, max(1, total), n_rows)]
-
-
-def take(values: Any, rows: np.ndarray) -> Any:
-    """Some rows of anything that has rows."""
-    if type(values).__module__.startswith("pyarrow"):
-        return values.take(rows)
-    return _safe_indexing(values, rows)
 
 
 # Arrow.

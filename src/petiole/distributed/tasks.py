@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,11 @@ def _grow_piece(training: TrainingSet, sizes: Sequence[tuple[int, int]], kind: K
     return Piece(task.kind, task.first, forest, copies, training.class_weights())
 
 
+def class_weights_of(pieces: Sequence[Piece]) -> tuple[int, Floats]:
+    """The first part of a shard and the weights of its classes."""
+    return min(pieces[0].copies), pieces[0].class_weights
+
+
 def copies_in(pieces: Sequence[Piece], part: int) -> list[tuple[int, dict[int, npt.NDArray[np.uint8]]]]:
     """What a part needs to know of the trees that were grown on it: kinds and copies."""
     return [(piece.kind, piece.copies[part]) for piece in pieces]
@@ -161,6 +167,11 @@ class PartTally:
         tallies = [one + two for one, two in zip(self.tallies, other.tallies, strict=True)]
         samples = [sample for sample in (self.sample, other.sample) if sample is not None]
         return PartTally(tallies, sum(samples[1:], start=samples[0]) if samples else None)
+
+    def __sizeof__(self) -> int:
+        # Dask asks, to know when memory runs short.
+        sample = 0 if self.sample is None else self.sample.rows.matrix.nbytes
+        return sample + sum(sys.getsizeof(tally) for tally in self.tallies)
 
 
 def count_part(

@@ -172,7 +172,17 @@ def _table_2(scores: Scores) -> str:
         for column in COLUMNS:
             row += Compared(table.cell(method, column), scores.mean(column, method)).cells()
         rows.append([*row, *_times(scores, method)])
-    return as_markdown(header, rows)
+    return f"{_order(scores)}\n\n{as_markdown(header, rows)}"
+
+
+def _order(scores: Scores) -> str:
+    """The methods by mean RMSE, there and here."""
+    table = read_published("zhang_2020_table_2")
+    there = sorted(ESTIMATORS, key=lambda name: float(table.cell(name, "rmse")))
+    here = sorted(ESTIMATORS, key=lambda name: scores.mean("rmse", name))
+    if there == here:
+        return f"By mean RMSE the order is the same, from the best on: {', '.join(here)}."
+    return f"By mean RMSE, from the best on: {', '.join(there)} in the paper; {', '.join(here)} here."
 
 
 def _times(scores: Scores, method: str) -> list[str]:

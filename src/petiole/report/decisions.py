@@ -14,6 +14,7 @@ from petiole.study import Study
 N_STEPS = 1000  # thresholds are multiples of 1 / N_STEPS, for which the counts are exact
 MOST_ROWS = 2000  # of which the page has all probabilities
 MOST_EDITABLE = 8  # classes up to which the cost matrix has fields
+MOST_LISTED = 30  # classes up to which it is shown at all
 
 
 def decision_data(study: Study) -> dict[str, Any]:
@@ -21,7 +22,12 @@ def decision_data(study: Study) -> dict[str, Any]:
     cost = default_cost(study)
     if len(study.classes) == 2:
         return {"kind": "threshold", "positive": rarest_class(study), "cost": cost.tolist()} | _counts(study)
-    found: dict[str, Any] = {"kind": "matrix", "cost": cost.tolist(), "editable": len(study.classes) <= MOST_EDITABLE}
+    found: dict[str, Any] = {
+        "kind": "matrix",
+        "given": study.cost is not None,
+        "cost": cost.tolist() if len(study.classes) <= MOST_LISTED else None,
+        "editable": len(study.classes) <= MOST_EDITABLE,
+    }
     return found | _rules(study, cost) | (_probabilities(study) if found["editable"] else {})
 
 
@@ -46,7 +52,7 @@ def _counts(study: Study) -> dict[str, Any]:
 
 
 def _rules(study: Study, cost: Floats) -> dict[str, Any]:
-    """Mean cost of three rules under the given costs, for every method shown."""
+    """Mean cost of two rules for every method shown, and of always predicting the best single class."""
     rows = {}
     for method in shown_methods(study):
         judged = judged_of(study, method)

@@ -60,7 +60,7 @@ def warnings_box(study: Study) -> Markup:
 
 def methods_table(study: Study) -> Markup:
     """Every method with its scores, best first."""
-    scores = [score for score in SCORE_TITLES if score in study.table[0].scores]
+    scores = study.score_names
     header = ["Method", *(SCORE_TITLES[score] for score in scores), "p"]
     rows = []
     for result in study.table:

@@ -11,6 +11,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+import petiole
 from petiole.report import sections
 from petiole.report.curves import curve_data, shown_classes, shown_methods
 from petiole.report.decisions import decision_data
@@ -23,7 +24,7 @@ from petiole.study.scoring import GREATER_IS_BETTER
 
 SCRIPTS = ("theme.js", "charts.js", "costs.js", "tree.js")
 MOST_ATTRIBUTES = 20  # in the chart of importance
-PACKAGES = ("petiole", "numpy", "scikit-learn", "plotly")
+PACKAGES = ("numpy", "scikit-learn", "plotly")
 
 
 def write_report(study: Study, path: Any, *, title: str | None = None, command: str | None = None) -> Path:
@@ -103,7 +104,7 @@ def _page_data(study: Study, important: list[Importance]) -> dict[str, Any]:
         "classes": [str(label) for label in study.classes],
         "shownClasses": shown_classes(study),
         "decides": study.design.decides,
-        "scores": {name: title for name, title in SCORE_TITLES.items() if name in study.table[0].scores},
+        "scores": {name: SCORE_TITLES[name] for name in study.score_names},
         "greaterIsBetter": [name for name, greater in GREATER_IS_BETTER.items() if greater],
         "methods": [
             {
@@ -130,13 +131,8 @@ def _plotly() -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:  # run from its sources
-            found[name] = "unknown"
-    return found
+    others = {name: metadata.version(name) for name in PACKAGES}
+    return {"Python": platform.python_version(), "petiole": petiole.__version__, **others}
 
 
 def _now() -> str:

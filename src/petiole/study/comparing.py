@@ -162,16 +162,10 @@ def _divide(table: Table, test: Any, folds: Any, repeats: Any, seed: int) -> tup
         if folds is not None or repeats is not None:
             given = f"folds={folds!r}" if folds is not None else f"repeats={repeats!r}"
             raise ValueError(f"{given}: there are no folds where test= is given; leave one of them out")
-        return None, [Part(table.rows, read_test_rows(test, table))]
+        return None, [Part(table.rows, None, read_test_rows(test, table))]
     plan = plan_folds(table.rows.codes, table.shape.n_features, folds, repeats)
     splits = make_splits(table.rows.codes, plan, np.random.default_rng(seed))
-    return plan, [Part(take(table.rows, split.train), take(table.rows, split.test)) for split in splits]
-
-
-def take(rows: Rows, chosen: Any) -> Rows:
-    """Some of the rows."""
-    weights = None if rows.weights is None else rows.weights[chosen]
-    return Rows(rows.matrix[chosen], rows.codes[chosen], weights, rows.positions[chosen])
+    return plan, [Part(table.rows, split) for split in splits]
 
 
 def _that_ended_well(runs: list[Run]) -> list[Run]:
@@ -244,14 +238,8 @@ def _within_bounds(name: str, interval: Interval, cost: Floats | None) -> Interv
 
 def _tested_once(parts: list[Part], plan: Plan) -> Rows:
     """The test rows of the first repetition, fold after fold."""
-    tests = [part.test for part in parts[: plan.folds]]
-    weights = None if tests[0].weights is None else np.concatenate([rows.weights_or_ones() for rows in tests])
-    return Rows(
-        np.concatenate([rows.matrix for rows in tests]),
-        np.concatenate([rows.codes for rows in tests]),
-        weights,
-        np.concatenate([rows.positions for rows in tests]),
-    )
+    tested = np.concatenate([part.split.test for part in parts[: plan.folds] if part.split is not None])
+    return parts[0].rows.take(tested)
 
 
 def _said_once(run: Run, judged: Rows, parts: list[Part], plan: Plan | None) -> Any:

@@ -32,6 +32,11 @@ class Rows:
     def weights_or_ones(self) -> Floats:
         return np.ones(self.n) if self.weights is None else self.weights
 
+    def take(self, chosen: npt.NDArray[np.intp]) -> Rows:
+        """Some of the rows, as a copy."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Rows(self.matrix[chosen], self.codes[chosen], weights, self.positions[chosen])
+
 
 @dataclass(frozen=True, eq=False)
 class Table:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from petiole.columns import Floats
 from petiole.judged import Judged
-from petiole.study.comparing import take
 from petiole.study.data import Rows
 from petiole.study.methods import METHODS
 from petiole.study.results import Study
@@ -53,12 +52,13 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
     n_columns = study.data.shape.n_features
     allowed = max(MOST_PREDICTIONS // n_columns, FEWEST_ROWS)
     per_part = math.ceil(allowed / len(parts))
-    trials = []
+    trials, threads = [], study.design.n_jobs
     for part in parts:
-        n_rows = min(part.test.n, per_part)
+        test = part.test
+        n_rows = min(test.n, per_part)
         repeats = min(max(per_part // n_rows, 1), MOST_REPEATS)
-        model, _ = fit_on(METHODS[method].make(study.design.seed, study.design.n_jobs), study.data, part.train, 1)
-        rows = take(part.test, np.sort(random.permutation(part.test.n)[:n_rows]))
+        model, _ = fit_on(METHODS[method].make(study.design.seed, threads), study.data, part.train, threads)
+        rows = test.take(np.sort(random.permutation(test.n)[:n_rows]))
         trials += [_rises(model, rows, len(study.classes), random) for _ in range(repeats)]
     table = np.array(trials)
     errors = table.std(axis=0, ddof=1) / math.sqrt(len(table)) if len(table) > 1 else np.zeros(n_columns)
@@ -71,11 +71,11 @@ def _parts(study: Study) -> list[Part]:
     """The folds of the first repetition, as the study had them, or the test set."""
     rows, design = study.data.rows, study.design
     if design.folds is None:
-        return [Part(rows, study.judged)]
+        return [Part(rows, None, study.judged)]
     splits = make_splits(rows.codes, Plan(design.folds, 1), np.random.default_rng(design.seed))
     if study.data.shape.cells >= ONE_FIT_FROM:
         splits = splits[:1]
-    return [Part(take(rows, split.train), take(rows, split.test)) for split in splits]
+    return [Part(rows, split) for split in splits]
 
 
 def _rises(model: Any, rows: Rows, n_classes: int, random: np.random.Generator) -> Floats:

@@ -113,6 +113,12 @@ class Study:
         """The best of petiole's own methods; None if there was none."""
         return next((result.name for result in self.table if not result.is_peer), None)
 
+    @property
+    def score_names(self) -> list[str]:
+        """The scores of the table; the one that decides comes first."""
+        found = [name for name in SCORE_TITLES if name in self.table[0].scores]
+        return sorted(found, key=lambda name: name != self.design.decides)
+
     def result(self, name: str) -> MethodResult:
         """The line of a method in the table."""
         for result in self.table:
@@ -142,7 +148,7 @@ class Study:
 
     def to_text(self) -> str:
         """The table as plain text, best first."""
-        scores = [score for score in SCORE_TITLES if score in self.table[0].scores]
+        scores = self.score_names
         header = ["method", *(SCORE_TITLES[score] for score in scores), "p"]
         rows = [
             [

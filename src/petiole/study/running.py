@@ -15,6 +15,9 @@ from petiole.columns import Floats
 from petiole.experiments.progress import duration_text
 from petiole.study.data import Rows, Table
 from petiole.study.methods import Method
+from petiole.study.splits import Split
+
+MOST_CELLS_OF_ONE_THREAD = 500_000
 
 
 class Progress(Protocol):
@@ -40,10 +43,25 @@ class Silent:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What a method learns from and is judged by."""
+    """What a method learns from and is judged by: a split of the rows, or all rows and a test set.
 
-    train: Rows
-    test: Rows
+    Rows are copied when they are asked for, so that a large table is not in memory once per fold.
+    """
+
+    rows: Rows
+    split: Split | None
+    test_set: Rows | None = None
+
+    @property
+    def train(self) -> Rows:
+        return self.rows if self.split is None else self.rows.take(self.split.train)
+
+    @property
+    def test(self) -> Rows:
+        if self.split is not None:
+            return self.rows.take(self.split.test)
+        assert self.test_set is not None
+        return self.test_set
 
 
 @dataclass(eq=False)
@@ -99,10 +117,11 @@ def run_methods(
     progress.start(len(methods) * len(parts))
     try:
         for number, part in enumerate(parts):
+            train, test = part.train, part.test
             for run in runs:
                 if run.failure is None:
                     started = time.perf_counter()
-                    _run_one(run, table, part, seed + number, n_jobs)
+                    _run_one(run, table, train, test, seed + number, n_jobs)
                     left.note(run.method.name, time.perf_counter() - started)
                     if run.failure is not None:
                         left.drop(run.method.name)
@@ -117,12 +136,12 @@ def _progress_text(run: Run, number: int, n_parts: int, left: TimeLeft) -> str:
     return f"{run.method.title}, {outcome}, about {duration_text(left.seconds())} left"
 
 
-def _run_one(run: Run, table: Table, part: Part, seed: int, n_jobs: int) -> None:
+def _run_one(run: Run, table: Table, train: Rows, test: Rows, seed: int, n_jobs: int) -> None:
     try:
-        model, seconds = fit_on(run.method.make(seed, n_jobs), table, part.train, n_jobs)
+        model, seconds = fit_on(run.method.make(seed, n_jobs), table, train, n_jobs)
         started = time.perf_counter()
-        with threadpool_limits(n_jobs):
-            proba = model.predict_proba(part.test.matrix)
+        with threadpool_limits(_openmp_threads(n_jobs, test)):
+            proba = model.predict_proba(test.matrix)
         run.predict_seconds.append(time.perf_counter() - started)
         run.fit_seconds.append(seconds)
         run.probas.append(_all_classes(proba, model.classes_, len(table.classes)))
@@ -143,10 +162,15 @@ def fit_on(model: Any, table: Table, rows: Rows, n_jobs: int) -> tuple[Any, floa
     _tell_nominal(model, table)
     given = {} if rows.weights is None else {"sample_weight": rows.weights}
     started = time.perf_counter()
-    with warnings.catch_warnings(), threadpool_limits(n_jobs):
+    with warnings.catch_warnings(), threadpool_limits(_openmp_threads(n_jobs, rows)):
         warnings.simplefilter("ignore", UserWarning)  # of rare classes and small weights; the study has its own words
         model.fit(rows.matrix, rows.codes, **given)
     return model, time.perf_counter() - started
+
+
+def _openmp_threads(n_jobs: int, rows: Rows) -> int:
+    """One on small tables, where the threads of OpenMP wait for each other longer than they work."""
+    return n_jobs if rows.matrix.size > MOST_CELLS_OF_ONE_THREAD else 1
 
 
 def _tell_nominal(model: Any, table: Table) -> None:

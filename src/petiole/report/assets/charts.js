@@ -10,7 +10,7 @@ function layout(extra) {
   const axis = { gridcolor: css("grid"), zerolinecolor: css("grid"), linecolor: css("line"), automargin: true };
   const base = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("ink"), size: 13, family: "system-ui, sans-serif" },
-    margin: { l: 52, r: 12, t: 10, b: 46 }, showlegend: false, dragmode: false,
+    margin: { l: 52, r: 26, t: 10, b: 46 }, showlegend: false, dragmode: false,
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
     hoverlabel: { bgcolor: css("card"), bordercolor: css("line"), font: { color: css("ink") } },
   };
@@ -33,21 +33,21 @@ function drawMethods() {
   const traces = [[false, "petiole", css("m0")], [true, "other libraries", css("soft")]].map(([peer, name, color]) => {
     const some = rows.filter((row) => row.peer === peer);
     return {
-      x: some.map((row) => row.scores[score][0]), y: some.map((row) => plotText(short(row.title, width))), name, type: "scatter", mode: "markers",
+      x: some.map((row) => row.scores[score][0]), y: some.map((row) => rows.indexOf(row)), name, customdata: some.map((row) => plotText(row.title)), type: "scatter", mode: "markers",
       marker: { color, size: 11, symbol: peer ? "diamond" : "circle" },
       error_x: {
         type: "data", symmetric: false, color, thickness: 2, width: 5,
         array: some.map((row) => row.scores[score][2] - row.scores[score][0]),
         arrayminus: some.map((row) => row.scores[score][0] - row.scores[score][1]),
       },
-      hovertemplate: "%{y}: %{x:.4g}<extra></extra>",
+      hovertemplate: "%{customdata}: %{x:.4g}<extra></extra>",
     };
   });
   document.getElementById("chart-methods").style.height = 90 + 30 * rows.length + "px";
   document.getElementById("score-note").textContent = greater ? "more is better" : "less is better";
   plot("chart-methods", traces, {
     showlegend: true, xaxis: { title: { text: REPORT.scores[score] } },
-    yaxis: { categoryorder: "array", categoryarray: rows.map((row) => plotText(short(row.title, width))), ticklabelstandoff: 4 },
+    yaxis: { tickvals: rows.map((_, i) => i), ticktext: rows.map((row) => plotText(short(row.title, width))), range: [-0.6, rows.length - 0.4], zeroline: false },
   });
 }
 

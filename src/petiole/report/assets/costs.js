@@ -1,7 +1,7 @@
 "use strict";
 const DECISION = REPORT.decision;
 const panel = document.getElementById("cost-panel");
-const cost = DECISION.cost.map((row) => [...row]);
+const cost = (DECISION.cost || []).map((row) => [...row]);  // none where there are too many classes to list
 
 /* Fields for cost[predicted][true]; `changed` is called after every valid change. */
 function costFields(changed) {
@@ -106,7 +106,7 @@ function thresholdPanel() {
   draw();
 }
 
-/* More classes: three rules side by side, worked out here where the reader may change the costs. */
+/* More classes: two rules side by side, worked out here where the reader may change the costs. */
 const RULES = [["cheapest", "class of least expected cost"], ["probable", "most probable class"]];
 
 function ruleCosts(method) {
@@ -139,9 +139,10 @@ function matrixPanel() {
   const staticTable = () => make("div", { class: "scroll", role: "region", "aria-label": "Costs", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...REPORT.classes.map((name) => make("th", { scope: "col", class: "number" }, "truly " + short(name, 18))))),
     make("tbody", {}, ...REPORT.classes.map((name, i) => make("tr", {}, make("th", { scope: "row" }, "predicted " + short(name, 18)), ...cost[i].map((value) => make("td", { class: "number" }, figure(value))))))));
   panel.append(
-    make("p", { class: "lead" }, DECISION.editable ? "Type what it costs to predict a class (row) when another is true (column). Mean cost per row of three rules:"
+    make("p", { class: "lead" }, DECISION.editable ? "Type what it costs to predict a class (row) when another is true (column). "
+      + (DECISION.given ? "" : "Until you do, every mistake costs 1 and both rules agree. ") + "Mean cost per row of two rules:"
       : "Mean cost per row under the costs of this study, by decision rule:"),
-    DECISION.editable ? costFields(() => draw()) : make("details", {}, make("summary", {}, "Cost matrix"), staticTable()),
+    DECISION.editable ? costFields(() => draw()) : !cost.length ? "" : make("details", {}, make("summary", {}, "Cost matrix"), staticTable()),
     make("div", { class: "scroll", role: "region", "aria-label": "Cost by decision rule", tabindex: "0" }, make("table", {}, make("thead", {}, head), body)),
     make("div", { class: "chart", id: "chart-cost", role: "img", "aria-label": "Cost per row by method and rule" }), words);
   function draw() {
@@ -151,9 +152,12 @@ function matrixPanel() {
     words.textContent = `Always to predict “${REPORT.classes[constant.class]}” would cost ${figure(constant.cost)} per row.`
       + (DECISION.editable && DECISION.rows.of > DECISION.rows.truth.length ? ` Worked out on ${figure(DECISION.rows.truth.length)} rows drawn from ${figure(DECISION.rows.of)}.` : "");
     plot("chart-cost", RULES.map(([rule, title], i) => ({
-      x: REPORT.shown.map((key) => plotText(short(METHOD[key].title, isNarrow() ? 14 : 34))), y: REPORT.shown.map((key) => found[key][rule]), type: "bar", name: title,
-      marker: { color: css(i ? "m1" : "m0") }, hovertemplate: "%{y:.4g} per row<extra>" + title + "</extra>",
-    })), { showlegend: true, yaxis: { title: { text: "cost per row" } }, bargap: 0.35 });
+      y: REPORT.shown.map((_, place) => place), x: REPORT.shown.map((key) => found[key][rule]), type: "bar", orientation: "h", name: title,
+      marker: { color: css(i ? "m1" : "m0") }, hovertemplate: "%{x:.4g} per row<extra>" + title + "</extra>",
+    })), {
+      showlegend: true, bargap: 0.35, xaxis: { title: { text: "cost per row" } },
+      yaxis: { autorange: "reversed", tickvals: REPORT.shown.map((_, place) => place), ticktext: REPORT.shown.map((key) => plotText(short(METHOD[key].title, isNarrow() ? 18 : 40))) },
+    });
   }
   redraws.push(draw);
   draw();

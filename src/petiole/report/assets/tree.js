@@ -6,7 +6,7 @@ let chosen = 0;
 function classColor(k) {
   const hues = [156, 28, 222, 282, 350, 190, 60, 100, 320, 250];
   const hue = k < hues.length ? hues[k] : (k * 137.5) % 360;
-  return `hsl(${hue} 58% ${isDark() ? 62 : 58}%)`;
+  return `hsl(${hue} 58% ${isDark() ? 70 : 58}%)`;
 }
 
 function path(number) {
@@ -88,7 +88,7 @@ function drawIcicle() {
     if (node.depth >= levels || to - from < 0.7) return;
     const shape = document.createElementNS(space, "rect");
     const values = { x: from + 1, y: node.depth * height + 1, width: Math.max(to - from - 1, 0.7), height: height - 2, rx: to - from > 8 ? 3 : 0, fill: classColor(node.classes[0]),
-      "fill-opacity": 0.3 + 0.7 * Math.max(...node.raw), "data-node": number, class: number === chosen ? "chosen" : onPath.has(number) ? "on-path" : "" };
+      "fill-opacity": (isDark() ? 0.55 : 0.3) + (isDark() ? 0.45 : 0.7) * Math.max(...node.raw), "data-node": number, class: number === chosen ? "chosen" : onPath.has(number) ? "on-path" : "" };
     for (const [key, value] of Object.entries(values)) shape.setAttribute(key, value);
     shape.addEventListener("click", () => choose(number, false));
     const tip = document.createElementNS(space, "title");
