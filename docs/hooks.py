@@ -1,4 +1,4 @@
-"""What the site needs beyond its pages: the project's own files as pages, links between them, and pages yet to come."""
+"""What the site needs beyond its pages: the project's own files as pages, the examples, and links between them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,9 @@ PAGES = {
     "README.md": "index.md",
 }
 
-# Pages that a long run or a later version writes. While one is missing, links to it are plain text.
-MAY_BE_MISSING = re.compile(r"(command_line|report|scale|update|reproduction/[\w-]+)\.md")
-
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+# Not after a word: items[0](x) in code is a call and not a link.
+LINK = re.compile(r"(?<![!\w\])])\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 ROLE = re.compile(r":(?:class|meth|func|mod|attr|data):(?:(?=<code>)|`([^`<]+)`)")
-
-
-def on_config(config: Any) -> Any:
-    config.nav = _without_missing(config.nav)
-    return config
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -69,22 +62,6 @@ def _example(script: Path) -> str:
     return "\n\n".join([head, text.strip(), f"    python examples/{script.name}", *pictures, fold])
 
 
-def _without_missing(entries: list[Any]) -> list[Any]:
-    kept = []
-    for entry in entries:
-        target = next(iter(entry.values())) if isinstance(entry, dict) else entry
-        if isinstance(target, list):
-            (title,) = entry
-            kept.append({title: _without_missing(target)})
-        elif not _is_missing(target):
-            kept.append(entry)
-    return kept
-
-
-def _is_missing(page: str) -> bool:
-    return MAY_BE_MISSING.fullmatch(page) is not None and not (ROOT / "docs" / page).is_file()
-
-
 def _link(text: str, target: str, place: str) -> str:
     """A link of the repository as a link of the site; the text alone if the site has no such page."""
     if "://" in target or target.startswith(("#", "mailto:")):
@@ -100,7 +77,5 @@ def _link(text: str, target: str, place: str) -> str:
         page = path.removeprefix("docs/")
     else:
         return text  # a source file: readers of the site have it beside them or do not need it
-    if _is_missing(page):
-        return text
     relative = posixpath.relpath(page, posixpath.dirname(place) or ".")
     return f"[{text}]({relative}{'#' + anchor if anchor else ''})"
