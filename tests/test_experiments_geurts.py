@@ -237,8 +237,8 @@ def test_the_command_runs_further_experiments_and_writes_page_and_pictures(tmp_p
 
 
 def test_a_part_that_is_named_is_computed_alone():
-    paper, parser = reproduce_command.PAPERS["geurts-2001"], reproduce_command.make_parser()
-    whole = reproduce_command._chosen(paper, parser.parse_args(["geurts-2001", "--trials", "4"]))
-    assert [(one.name, one.trials) for one in whole] == [("geurts-2001", 4), ("geurts-2001-noise", 1)]
-    part = reproduce_command._chosen(paper, parser.parse_args(["geurts-2001", "--methods", BAGGING]))
-    assert [(one.name, one.methods) for one in part] == [("geurts-2001", [BAGGING])]
+    paper, request = reproduce_command.PAPERS["geurts-2001"], reproduce_command.Request
+    whole = reproduce_command._chosen(paper, request("geurts-2001"))
+    assert [(one.name, one.trials) for one in whole] == [("geurts-2001", 10), ("geurts-2001-noise", 1)]
+    part = reproduce_command._chosen(paper, request("geurts-2001", trials=4, methods=[BAGGING]))
+    assert [(one.name, one.trials, one.methods) for one in part] == [("geurts-2001", 4, [BAGGING])]

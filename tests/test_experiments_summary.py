@@ -60,11 +60,11 @@ def test_every_paper_without_results_is_not_run(tmp_path, capsys):
     assert all(f"| {name} | not run |" in text for name in ("nielsen-2004", "zadrozny-elkan-2001"))
     assert not (tmp_path / "none.sqlite").exists()
     for paper in PAPERS.values():
-        with pytest.raises((ValueError, FileNotFoundError)):
-            paper.agreements(path)
+        if paper.page is None:  # the study past the papers has nothing to agree with
+            with pytest.raises((ValueError, FileNotFoundError)):
+                paper.agreements(path)
 
 
 def test_a_summary_of_nothing_is_told(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        reproduce_command.main(["summary", "--database", str(tmp_path / "none.sqlite")])
+    assert reproduce_command.main(["summary", "--database", str(tmp_path / "none.sqlite")]) == 2
     assert "there is no such file; run an experiment first" in capsys.readouterr().err

@@ -30,12 +30,12 @@ from petiole.distributed.tasks import (
 )
 from petiole.ensemble import Floats, ForestClassifier, Growth, _scores
 from petiole.forest import Forest
-from petiole.mob_esp import MOBESPClassifier, best_oob_weight, make_ballot
+from petiole.mob_esp import LazyTables, MOBESPClassifier, best_oob_weight, make_ballot
 from petiole.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier, part_seed
 from petiole.smoothing import as_leaf_estimator
 
 # What models keep beside their fitted attributes, and make again when it is not there.
-_MADE_AGAIN = ("_tables", "_ballot", "_fallback")
+_MADE_AGAIN = ("_tables", "_ballot", "_lazy_fallback")
 # A class with this share of all rows should be in every shard of this many rows.
 COMMON_CLASS, LARGE_SHARD = 0.01, 1000
 
@@ -213,7 +213,8 @@ def _finish_mob_esp(
         "trees_": forest,
         "oob_weight_": weight,
         "vote_tables_": filed.core,
-        "_ballot": make_ballot(forest, prior),
+        "_ballot": make_ballot(forest, prior, n_threads),
+        "_lazy_fallback": LazyTables(forest, weight, n_threads),
     }
     return fitted, lambda: model._out_of_bag(growth, filed, weight)
 
