@@ -80,6 +80,38 @@ def test_core_grows_the_naive_tree_on_more_rows(criterion, missing, nominal_spli
     assert fast.n_leaves > 20
 
 
+def few_values_and_many_classes(n_classes, seed, n=400):
+    """Five attributes of a few whole numbers each, which have to do with the class, and weights of 1 to 3."""
+    random = np.random.default_rng(seed)
+    y = random.integers(n_classes, size=n)
+    X = np.stack([(y * factor + random.integers(4, size=n)) % 7 for factor in (1, 2, 3, 5, 0)], axis=1).astype(float)
+    return X, y, random.integers(1, 4, size=n).astype(float), random
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("n_classes", [3, 9, 30])
+@pytest.mark.parametrize("missing_share", [0.0, 0.1])
+def test_core_grows_the_naive_tree_of_few_values_and_many_classes(criterion, n_classes, missing_share):
+    X, y, w, random = few_values_and_many_classes(n_classes, seed=CRITERIA.index(criterion))
+    X[random.random(X.shape) < missing_share] = np.nan
+    slow, fast = grow_both(X, y, w, [0] * 5, n_classes, criterion=criterion, missing="separate", min_samples_leaf=2)
+    assert_same_tree(slow, fast)
+    assert fast.n_leaves > 20
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "gini", "kearns_mansour"])
+@pytest.mark.parametrize("factor", [40, 5_000, 30_000])
+def test_weights_of_any_size_give_the_same_splits(criterion, factor):
+    X, y, w, _ = few_values_and_many_classes(12, seed=1)
+    trees = [
+        PETClassifier(criterion=criterion, min_samples_leaf=1).fit(X, y, sample_weight=scale * w).tree_
+        for scale in (1, factor)
+    ]
+    assert trees[0].feature.tolist() == trees[1].feature.tolist()
+    np.testing.assert_array_equal(trees[0].threshold, trees[1].threshold)
+    np.testing.assert_allclose(factor * trees[0].inbag_class_counts, trees[1].inbag_class_counts)
+
+
 @pytest.mark.parametrize("name", ["crx", "hepatitis", "vote", "breast-cancer", "bridges", "horse-colic", "audiology"])
 def test_c44_is_c45_node_by_node_on_real_data(load_real, name):
     import naive
