@@ -35,3 +35,9 @@ def load_real():
         return frame.drop(columns="class"), frame["class"].to_numpy(dtype=str)
 
     return load
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the longest, so that no worker is left alone with them at the end."""
+    longest = {"test_core_is_clean_under_sanitizers", "test_examples_run", "test_types_are_sound"}
+    items.sort(key=lambda item: item.name not in longest)
