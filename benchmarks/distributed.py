@@ -163,20 +163,36 @@ def predicted(model, X):
     return np.concatenate([model.predict_proba(frame[i : i + 50_000])[:, 1] for i in range(0, len(frame), 50_000)])
 
 
+def read_columns(path, names):
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=names)
+    return np.column_stack([table[name].to_numpy() for name in names])
+
+
 def xgboost(folder, arguments):
-    import dask.dataframe as dd
+    import dask.array as da
     import xgboost as xgb
+    from dask import delayed
+    from xgboost import dask as xgb_dask
+
+    def array_of(names, dtype):
+        parts = [delayed(read_columns)(path, names) for path in files_of(folder, arguments).files]
+        return da.concatenate([da.from_delayed(part, (ROWS, len(names)), dtype) for part in parts])
 
     X, y, _ = held_out()
-    with cluster(2) as client, Peaks() as peaks:
+    with cluster(2, arguments.worker_memory) as client, Peaks() as peaks:
         started = time.perf_counter()
-        frame = dd.read_parquet(files_of(folder, arguments).files)
-        data = xgb.dask.DaskQuantileDMatrix(client, frame[FEATURES], frame["y"], max_bin=256)
+        data = xgb_dask.DaskQuantileDMatrix(client, array_of(FEATURES, np.float32), array_of(["y"], np.int8)[:, 0])
         options = {"objective": "binary:logistic", "tree_method": "hist", "max_depth": 6, "eta": 0.1, "nthread": 1}
-        found = xgb.dask.train(client, options, data, num_boost_round=arguments.rounds)
+        found = xgb_dask.train(client, options, data, num_boost_round=arguments.rounds)
         seconds = time.perf_counter() - started
-    tell(what=f"xgboost, {arguments.rounds} rounds, 2 workers of 1.5 GB", seconds=seconds, peaks=peaks.large())
-    tell(log_loss=log_loss(y, found["booster"].predict(xgb.DMatrix(X, feature_names=FEATURES))))
+    tell(
+        what=f"xgboost, {arguments.rounds} rounds, 2 workers of {arguments.worker_memory}",
+        seconds=seconds,
+        peaks=peaks.large(),
+    )
+    tell(log_loss=log_loss(y, found["booster"].predict(xgb.DMatrix(X))), load=os.getloadavg())
 
 
 def score(folder, arguments):
@@ -243,6 +259,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--model", choices=["eb", "pool"], default="pool")
     parser.add_argument("--memory", default="1GB")
+    parser.add_argument("--worker-memory", default="1.5GB")
     given = parser.parse_args()
     if given.what == "make":
         make(given.folder, given.files)
