@@ -43,6 +43,17 @@ def fit(
     weight: options.Weight = None,
     missing: options.Missing = DEFAULT_MISSING,
     encoding: options.Encoding = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--memory-limit",
+            metavar="SIZE",
+            help="Such as 2GB: read a Parquet, Arrow or CSV file in parts, each of which stays within it. Large files "
+            "and folders of Parquet are read in parts anyway.",
+            rich_help_panel=options.RUN,
+            show_default=False,
+        ),
+    ] = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -50,19 +61,25 @@ def fit(
 ) -> None:
     """Learn from labelled rows and write a model file."""
     from petiole.cli.labelled import check_several_classes, make_roles, read_labelled, summarise
+    from petiole.cli.large import fit_in_parts, is_large
     from petiole.cli.methods import fit_model, make_model, n_processors
 
     with warnings_as_notes(quiet):
         check_place(output, "--output")
         roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
         model = make_model(method, settings or (), seed, n_processors(jobs))
-        table = read_labelled(data, roles)
-        check_several_classes(table)
-        summarise(table, quiet)
-        seconds = fit_model(model, table, quiet)
+        if memory_limit is not None or is_large(data):
+            n_rows, seconds = fit_in_parts(model, data, roles, memory_limit, quiet)
+            kinds = kinds_of(model)
+        else:
+            table = read_labelled(data, roles)
+            check_several_classes(table)
+            summarise(table, quiet)
+            seconds = fit_model(model, table, quiet)
+            n_rows, kinds = table.n_rows, table.kinds
         model.save(output)
         if json or not quiet:
-            show(_told(model, method, table, seconds, output), json)
+            show(_told(model, method, n_rows, kinds, seconds, output), json)
 
 
 def check_place(path: str, option: str) -> None:
@@ -81,9 +98,15 @@ def check_place(path: str, option: str) -> None:
         raise Failure(f"{option} {path}: the folder {str(folder)!r} cannot be written to")
 
 
-def _told(model: Any, method: str, table: Any, seconds: float, output: str) -> Answer:
+def kinds_of(model: Any) -> dict[str, str]:
+    """The columns that a model has learned from, and what they are."""
+    names, categories = model.encoder_.feature_names, model.encoder_.categories
+    return {name: "numeric" if of is None else "nominal" for name, of in zip(names, categories, strict=True)}
+
+
+def _told(model: Any, method: str, n_rows: int, kinds: dict[str, str], seconds: float, output: str) -> Answer:
     loss = getattr(model, "oob_log_loss_", None)
-    lines = [f"{type(model).__name__} fitted to {table.n_rows:,} rows in {seconds:.1f} s"]
+    lines = [f"{type(model).__name__} fitted to {n_rows:,} rows in {seconds:.1f} s"]
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
     lines.append(f"wrote {output}")
@@ -91,8 +114,8 @@ def _told(model: Any, method: str, table: Any, seconds: float, output: str) -> A
         "file": output,
         "method": method,
         "class": type(model).__name__,
-        "rows": table.n_rows,
-        "columns": table.kinds,
+        "rows": n_rows,
+        "columns": kinds,
         "classes": model.classes_,
         "seconds": seconds,
         "oob_log_loss": loss,

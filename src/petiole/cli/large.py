@@ -1,0 +1,109 @@
+"""Fitting to files that are larger than memory: read in parts, several times, by ``petiole.distributed``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from petiole.cli.failures import WrongInput
+from petiole.cli.labelled import Roles, unknown_column
+
+LARGE_BYTES = 2_000_000_000  # of the table as numbers; what is smaller is read at once
+_FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".csv": "csv"}
+
+
+def is_large(text: str) -> bool:
+    """Whether a path is a folder, or a file that would take much memory."""
+    path = Path(text)
+    if path.is_dir():
+        return True
+    kind = _FORMATS.get(path.suffix.lower())
+    if kind is None or not path.is_file():
+        return False
+    if kind != "parquet" or path.stat().st_size > LARGE_BYTES:
+        return path.stat().st_size > LARGE_BYTES
+    try:
+        from pyarrow.parquet import read_metadata
+
+        found = read_metadata(path)
+    except (ImportError, OSError, ValueError):  # which reading it at once will tell
+        return False
+    return bool(8 * found.num_rows * found.num_columns > LARGE_BYTES)
+
+
+def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, quiet: bool) -> tuple[int, float]:
+    """Fit a model to a file or a folder of files; the number of rows, and the seconds it took."""
+    from petiole.distributed import fit
+    from petiole.distributed.fitting import CLASSIFIERS
+
+    if type(model) not in CLASSIFIERS:
+        raise WrongInput(
+            f"a {type(model).__name__} is not fitted in parts; forests and single trees are: probability-forest, mob-esp, "
+            "eb-pets, b-pets, pet"
+        )
+    dataset = _open(text, roles)
+    columns = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
+    features = _features(columns, roles, text)
+    _tell_nominal(model, columns, features, roles)
+    started = time.perf_counter()
+    fit(
+        model,
+        dataset,
+        roles.target,
+        sample_weight=roles.weight,
+        features=features,
+        memory_limit=memory_limit or LARGE_BYTES,
+        verbose=0 if quiet else 1,
+    )
+    return int(dataset.count_rows()), time.perf_counter() - started
+
+
+def _open(text: str, roles: Roles) -> Any:
+    path = Path(text)
+    kind = "parquet" if path.is_dir() else _FORMATS.get(path.suffix.lower())
+    if kind is None or not path.exists():
+        raise WrongInput(
+            f"{text}: only Parquet, Arrow and CSV files and folders of Parquet are read in parts; leave --memory-limit "
+            "out, or write one of these"
+        )
+    try:
+        from pyarrow import ArrowInvalid, csv, dataset
+    except ImportError as error:
+        raise WrongInput('reading a table in parts needs pyarrow: pip install "petiole[arrow]"') from error
+    if kind == "csv":
+        words = csv.ConvertOptions(null_values=sorted(roles.missing), strings_can_be_null=True)
+        encoding = csv.ReadOptions(encoding=roles.encoding or "utf8")
+        kind = dataset.CsvFileFormat(convert_options=words, read_options=encoding)
+    try:
+        return dataset.dataset(text, format=kind)
+    except (ArrowInvalid, OSError) as error:
+        raise WrongInput(f"{text}: cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _features(columns: dict[str, Any], roles: Roles, text: str) -> list[str]:
+    if roles.target is None:
+        raise WrongInput("--target: name the column with the class")
+    for name, option in roles.options.items():
+        if name not in columns:
+            raise unknown_column(option, name, columns, text)
+    left_out = {roles.target, roles.weight, *roles.ids, *roles.drop}
+    return [name for name in columns if name not in left_out]
+
+
+def _tell_nominal(model: Any, columns: dict[str, Any], features: list[str], roles: Roles) -> None:
+    """Columns of texts are nominal by themselves; others only if the user says so."""
+    from pyarrow import types
+
+    texts = [name for name in features if _is_nominal(columns[name], types)]
+    wrong = [name for name in roles.numeric if name in texts]
+    if wrong:
+        raise WrongInput(f"--numeric {wrong[0]}: is a column of {columns[wrong[0]]}; write numbers into the file")
+    if roles.nominal:
+        model.set_params(categorical_features=[name for name in features if name in texts or name in roles.nominal])
+
+
+def _is_nominal(kind: Any, types: Any) -> bool:
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind))
