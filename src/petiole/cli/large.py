@@ -39,8 +39,8 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
 
     if type(model) not in CLASSIFIERS:
         raise WrongInput(
-            f"a {type(model).__name__} is not fitted in parts; forests and single trees are: probability-forest, mob-esp, "
-            "eb-pets, b-pets, pet"
+            f"a {type(model).__name__} is not fitted in parts; forests and single trees are: probability-forest, "
+            "mob-esp, eb-pets, b-pets, pet"
         )
     dataset = _open(text, roles)
     columns = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
