@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,7 +59,7 @@ def export(
             return
         with complete_file(output) as file:
             file.write(content)
-        note(f"wrote {output} ({len(content) / 1e6:,.2f} MB)", quiet)
+        note(f"wrote {output} ({_size(content, form)})", quiet)
 
 
 def _form(to: str | None, output: str) -> str:
@@ -73,11 +72,12 @@ def _form(to: str | None, output: str) -> str:
 
 
 def _content(model: Any, form: str, output: str, name: str | None, depth: int | None) -> bytes:
+    from petiole.export import to_c, to_onnx
+
     if form == "onnx":
-        return bytes(importlib.import_module("petiole.export").to_onnx(model))
+        return to_onnx(model)
     if form == "c":
-        to_c = importlib.import_module("petiole.export").to_c
-        return str(to_c(model, name=name or c_name(Path(output).stem))).encode("utf-8")
+        return to_c(model, name=name or c_name(Path(output).stem)).encode("utf-8")
     if not hasattr(model, "tree_"):
         raise WrongInput(f"{form}: is for a single tree (fit --method pet), and the model is a {type(model).__name__}")
     if form == "text":
@@ -107,3 +107,12 @@ def _picture(model: Any, kind: str, depth: int | None) -> bytes:
     buffer = io.BytesIO()
     axes.figure.savefig(buffer, format=kind if kind in ("png", "svg", "pdf") else "png", bbox_inches="tight", dpi=150)
     return buffer.getvalue()
+
+
+def _size(content: bytes, form: str) -> str:
+    """Bytes of the file, and of the tables in a C file, which is what takes room on a small machine."""
+    size = f"{len(content):,} bytes"
+    if form != "c":
+        return size
+    n_bytes = int(content.split(b"Tables: ", 1)[1].split(b" bytes", 1)[0])
+    return f"{size}, tables {n_bytes:,} bytes"
