@@ -44,23 +44,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from petiole.datasets import load
+from petiole.experiments.study_data import FAMILIES
 
 LEAST_CLASS_SIZE = 8  # five rows of each class are left to train on, as calibration in five folds needs
 LEAST_ROWS, MOST_ROWS, MOST_ATTRIBUTES, MOST_CLASSES = 100, 5_500, 300, 60
 LEAF_SIZES = (1, 2, 3, 5, 10, 20)
 SCORES = {"log_loss": -1, "brier": -1, "ece": -1, "aulc": 1, "accuracy": 1}  # the sign: whether more is better
-# Data sets that are made from the same rows as another, or from rows of the same study, under another name.
-FAMILIES = {
-    "ann": "hypothyroid",
-    "australian": "crx",
-    "cleveland": "heart",
-    "flare": "solar",
-    "sick": "hypothyroid",
-    "spectf": "spect",
-    "splice": "dna",
-    "waveform40": "waveform21",
-    "wpbc": "wdbc",
-}
 
 
 class Classifier(Protocol):
