@@ -118,9 +118,11 @@ LeafTables tables_of_counts(const Forest& forest, double in_bag, double out_of_b
   std::vector<std::vector<double>> rooms(static_cast<std::size_t>(pool.n_threads()));
   pool.run(static_cast<int>(forest.trees.size()), [&](int thread, int item) {
     const auto t = static_cast<std::size_t>(item);
+    const CountedRows rows{in_bag, out_of_bag, least};
+    if (tables.set_own_counts(t, forest.trees[t], rows)) return;
     std::vector<double>& table = rooms[static_cast<std::size_t>(thread)];
     table.assign(tables.n_leaves(t) * width, 0.0);
-    counted[t] = leaf_counts(forest.trees[t], forest.n_classes, {in_bag, out_of_bag, least}, table.data());
+    counted[t] = leaf_counts(forest.trees[t], forest.n_classes, rows, table.data());
     tables.set(t, table.data());
   });
   const bool all_own = std::all_of(counted.begin(), counted.end(), [](const auto& of_tree) { return of_tree.empty(); });

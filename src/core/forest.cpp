@@ -55,28 +55,19 @@ LeafCounts LeafCounts::summed() const {
 
 LeafCounts LeafCounts::plus(const LeafCounts& other, double scale) const {
   if (n_entries_.empty() || (other.n_entries_.empty() && scale == 1)) return n_entries_.empty() ? other : *this;
-  std::vector<std::uint32_t> n_entries(n_entries_.size(), 0);
+  std::vector<std::uint32_t> n_entries{0};
   std::vector<ClassId> classes;
   std::vector<double> weights;
   classes.reserve(class_.size() + other.class_.size());
   weights.reserve(classes.capacity());
-  std::size_t mine = 0, theirs = 0;
-  for (std::size_t leaf = 0; leaf < n_entries.size(); ++leaf) {
-    const std::size_t my_end = mine + n_entries_.at(leaf);
-    const std::size_t their_end = theirs + (other.n_entries_.empty() ? 0 : other.n_entries_.at(leaf));
-    while (mine < my_end || theirs < their_end) {
-      const bool take_mine = mine < my_end && (theirs == their_end || class_.at(mine) <= other.class_.at(theirs));
-      const bool take_theirs = theirs < their_end && (mine == my_end || other.class_.at(theirs) <= class_.at(mine));
-      const std::uint32_t label = take_mine ? class_.at(mine) : other.class_.at(theirs);
-      const double sum = (take_mine ? scale * weight(mine) : 0.0) + (take_theirs ? other.weight(theirs) : 0.0);
-      mine += take_mine;
-      theirs += take_theirs;
-      if (sum <= 0) continue;
-      ++n_entries[leaf];
-      classes.push_back(static_cast<ClassId>(label));
-      weights.push_back(sum);
-    }
-  }
+  const auto add = [&](ClassId label, double sum) {
+    if (sum <= 0) return;
+    ++n_entries.back();
+    classes.push_back(label);
+    weights.push_back(sum);
+  };
+  visit_sum(scale, other, 1, add, [&] { n_entries.push_back(0); });
+  n_entries.pop_back();
   return LeafCounts(n_entries, classes, std::move(weights));
 }
 
@@ -274,7 +265,7 @@ std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, 
   const auto width = static_cast<std::size_t>(n_classes);
   const std::size_t n_leaves = packed.vote.size();
   const auto is_enough = [&](const double* counts) {
-    return std::accumulate(counts, counts + width, 0.0) >= rows.least * (1 - kWeightSlack);
+    return rows.is_enough(std::accumulate(counts, counts + width, 0.0));
   };
   packed.in_bag.add(rows.in_bag, n_classes, out);
   packed.out_of_bag.add(rows.out_of_bag, n_classes, out);

@@ -28,6 +28,28 @@ class LeafCounts {
   // The counts of two batches of rows together: scale times these plus the others. Empty counts are zero.
   LeafCounts plus(const LeafCounts& other, double scale = 1) const;
 
+  // Calls add(class, weight) for the weights of a leaf and then next_leaf(), leaf by leaf: scale times these plus scale_other
+  // times the others, classes in increasing order. Empty counts are zero; without both there is no leaf.
+  template <class Add, class NextLeaf>
+  void visit_sum(double scale, const LeafCounts& other, double scale_other, Add&& add, NextLeaf&& next_leaf) const {
+    std::size_t mine = 0, theirs = 0;
+    const std::size_t n_leaves = std::max(n_entries_.size(), other.n_entries_.size());
+    for (std::size_t leaf = 0; leaf < n_leaves; ++leaf, next_leaf()) {
+      const std::size_t my_end = mine + (n_entries_.empty() ? 0 : n_entries_.at(leaf));
+      const std::size_t their_end = theirs + (other.n_entries_.empty() ? 0 : other.n_entries_.at(leaf));
+      while (mine < my_end || theirs < their_end) {
+        const bool take_mine = mine < my_end && (theirs == their_end || class_.at(mine) <= other.class_.at(theirs));
+        const bool take_theirs = theirs < their_end && (mine == my_end || other.class_.at(theirs) <= class_.at(mine));
+        const std::uint32_t label = take_mine ? class_.at(mine) : other.class_.at(theirs);
+        const double sum =
+            (take_mine ? scale * weight(mine) : 0.0) + (take_theirs ? scale_other * other.weight(theirs) : 0.0);
+        mine += take_mine;
+        theirs += take_theirs;
+        add(static_cast<ClassId>(label), sum);
+      }
+    }
+  }
+
   // Adds scale times the weight of each class in the whole tree.
   void add_up(double scale, double* sums) const;
 
@@ -127,6 +149,8 @@ std::vector<double> node_counts(const Tree& structure, const LeafCounts& leaves,
 struct CountedRows {
   double in_bag = 1, out_of_bag = 0;
   double least = 0;  // counts are those of the nearest ancestor that has this weight of them, or of the root
+
+  bool is_enough(double weight) const { return least <= 0 || weight >= least * (1 - kWeightSlack); }
 };
 
 // Whose counts a leaf holds: those of the leaves in a range of the order in which a walk from the root meets them.

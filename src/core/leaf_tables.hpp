@@ -35,8 +35,7 @@ class LeafTables {
     const std::size_t size = of_tree.n_leaves * n_columns_;
     const auto n_items = size - static_cast<std::size_t>(std::count(table, table + size, 0.0));
     of_tree = {of_tree.n_leaves, {}, {}, {}};
-    const std::size_t bytes_of_lists = n_items * sizeof(Item) + of_tree.n_leaves * sizeof(std::uint32_t);
-    if (2 * bytes_of_lists > size * sizeof(double)) {
+    if (!lists_pay(of_tree.n_leaves, n_items)) {
       of_tree.dense.assign(table, table + size);
       return;
     }
@@ -48,6 +47,32 @@ class LeafTables {
         if (*table++ != 0) of_tree.items.push_back({*(table - 1), static_cast<std::uint32_t>(k)});
       of_tree.start.push_back(static_cast<std::uint32_t>(of_tree.items.size()));
     }
+  }
+
+  // Takes over a tree's counts if each leaf has enough of its own, never a whole table in between. Returns whether it did.
+  bool set_own_counts(std::size_t tree, const PackedTree& packed, CountedRows rows) {
+    OfTree lists{n_leaves(tree), {}, {0}, {}};
+    lists.start.reserve(lists.n_leaves + 1);
+    const LeafCounts none;
+    const LeafCounts& in_bag = rows.in_bag == 0 ? none : packed.in_bag;
+    const LeafCounts& out_of_bag = rows.out_of_bag == 0 ? none : packed.out_of_bag;
+    lists.items.reserve(in_bag.classes().size() + out_of_bag.classes().size());
+    double of_leaf = 0;
+    bool enough = true;
+    const auto add = [&](ClassId label, double weight) {
+      lists.items.push_back({weight, label});
+      of_leaf += weight;
+    };
+    const auto next_leaf = [&] {
+      enough &= rows.is_enough(of_leaf);
+      of_leaf = 0;
+      lists.start.push_back(static_cast<std::uint32_t>(lists.items.size()));
+    };
+    in_bag.visit_sum(rows.in_bag, out_of_bag, rows.out_of_bag, add, next_leaf);
+    if (!enough || lists.start.size() != lists.n_leaves + 1) return false;
+    trees_[tree] = std::move(lists);
+    if (!lists_pay(n_leaves(tree), trees_[tree].items.size())) of_tree(tree);
+    return true;
   }
 
   // The whole table of a tree, to be read or, after turning lists into it, written.
@@ -178,6 +203,11 @@ class LeafTables {
 
     bool is_list() const { return !start.empty(); }
   };
+
+  bool lists_pay(std::size_t n_leaves, std::size_t n_items) const {
+    const std::size_t bytes = n_items * sizeof(Item) + n_leaves * sizeof(std::uint32_t);
+    return 2 * bytes <= n_leaves * n_columns_ * sizeof(double);
+  }
 
   // Calls f(column, value) for a leaf's numbers, in order of column; zeros may be left out.
   template <class F>
