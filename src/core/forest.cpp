@@ -21,11 +21,11 @@ LeafCounts::LeafCounts(const double* table, std::size_t n_leaves, int n_classes)
       weights.push_back(row[k]);
     }
   }
-  *this = LeafCounts(n_entries, classes, std::move(weights));
+  *this = LeafCounts(n_entries, classes, weights);
 }
 
 LeafCounts::LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::vector<ClassId>& classes,
-                       std::vector<double> weights)
+                       const std::vector<double>& weights)
     : n_entries_(to_codes(n_entries)), class_(to_codes(classes)) {
   const bool whole = std::all_of(weights.begin(), weights.end(), [](double weight) {
     return weight > 0 && weight < 4294967295.0 && weight == static_cast<double>(static_cast<std::uint64_t>(weight));
@@ -33,7 +33,7 @@ LeafCounts::LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::v
   if (whole)
     whole_ = to_codes(weights);
   else
-    real_ = std::move(weights);
+    real_ = weights;
 }
 
 void LeafCounts::add(double scale, int n_classes, double* table) const {
@@ -68,7 +68,7 @@ LeafCounts LeafCounts::plus(const LeafCounts& other, double scale) const {
   };
   visit_sum(scale, other, 1, add, [&] { n_entries.push_back(0); });
   n_entries.pop_back();
-  return LeafCounts(n_entries, classes, std::move(weights));
+  return LeafCounts(n_entries, classes, weights);
 }
 
 void LeafCounts::add_up(double scale, double* sums) const {

@@ -18,7 +18,8 @@ class LeafCounts {
   // table: n_classes numbers for each leaf.
   LeafCounts(const double* table, std::size_t n_leaves, int n_classes);
   // The entries of each leaf, with the classes of a leaf in increasing order.
-  LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::vector<ClassId>& classes, std::vector<double> weights);
+  LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::vector<ClassId>& classes,
+             const std::vector<double>& weights);
   LeafCounts(Codes n_entries, Codes classes, Codes whole, std::vector<double> real)
       : n_entries_(std::move(n_entries)), class_(std::move(classes)), whole_(std::move(whole)), real_(std::move(real)) {}
 

@@ -13,15 +13,11 @@ LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingR
     for (std::size_t row = 0; row < n_rows; ++row) {
       const double weight = weight_of(tree.copies_of(row), rows.weight(row));
       if (weight <= 0) continue;
-      tree.reach.visit(row, [&](LeafId leaf, double share) { add(leaf, rows.labels[row], share * weight, 0.0); });
+      tree.reach.visit(row, [&](LeafId leaf, double share) { add(leaf, rows.labels[row], share * weight); });
     }
   });
   LeafEntries entries;
-  tally.visit([&](std::size_t, const std::vector<ClassId>& classes, const double* counted, const double*) {
-    entries.add_leaf();
-    for (const ClassId k : classes) entries.add(k, counted[k]);
-  });
-  return std::move(entries).packed();
+  return packed_counts(tally, entries);
 }
 
 }  // namespace

@@ -24,9 +24,12 @@ std::vector<double> sums_of_leaves(const Tree& tree) {
 // What one thread needs to count trees.
 struct CountScratch {
   std::vector<std::uint32_t> copies;
-  std::vector<NodeId> leaf_of_row;
+  Placement placement;
   std::vector<RowId> unseen;
   LeafTally tally;
+  ClassTally of_leaf;
+  LeafEntries in_bag, grown;
+  Members::OfTree members;  // of the tree at hand, unless they are kept
 };
 
 class ForestCounter {
@@ -43,16 +46,14 @@ class ForestCounter {
 
   const Sampler& sampler() const { return sampler_; }
 
-  // Counts a tree that has just been grown. leaf_of_row has the leaves of the rows in its sample and the tree no counts;
-  // or, where rows were divided while it was grown, the other way round.
-  PackedTree count_grown(Tree& tree, bool leaves_known, CountScratch& scratch, Members::OfTree& members) const {
-    if (!leaves_known) return count(tree, scratch, members);
+  // Counts a tree that has just been grown and has no counts yet: scratch.placement says where its sample is.
+  PackedTree count_placed(Tree& tree, CountScratch& scratch, Members::OfTree& members) const {
     start(tree, scratch, members);
-    place_sample(tree, scratch, members);
-    LeafFacts facts = facts_of_sample(tree, members, scratch.tally);
-    Router router(tree);
-    router.reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members.reach);
-    return finish(tree, members, std::move(facts), scratch.tally);
+    LeafFacts facts = facts_of_sample(tree, scratch, members);
+    list_unseen(scratch);
+    Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members.reach);
+    if (sampler_.draws()) facts.out_of_bag = count_rows(members, scratch, [](std::uint16_t) { return true; });
+    return pack(tree, std::move(facts));
   }
 
   // Counts a tree with counts of its own.
@@ -62,7 +63,10 @@ class ForestCounter {
     std::iota(scratch.unseen.begin(), scratch.unseen.end(), RowId{0});
     tree.spread_weights = sums_of_leaves(tree);
     Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), false, members.reach);
-    return finish(tree, members, facts_as_grown(tree, members, scratch.tally), scratch.tally);
+    LeafFacts facts = facts_as_grown(tree, members, scratch);
+    if (sampler_.draws())
+      facts.out_of_bag = count_rows(members, scratch, [](std::uint16_t copies) { return copies == 0; });
+    return pack(tree, std::move(facts));
   }
 
  private:
@@ -70,109 +74,100 @@ class ForestCounter {
 
   void start(const Tree& tree, const CountScratch& scratch, Members::OfTree& members) const {
     members.n_leaves = static_cast<LeafId>(std::count(tree.feature.begin(), tree.feature.end(), -1));
+    members.copies.clear();
     members.copies.reserve(scratch.copies.size());
     for (const std::uint32_t copies : scratch.copies)
       members.copies.push_back(static_cast<std::uint16_t>(std::min<std::uint32_t>(copies, 65535)));
     members.reach.reset(dataset_.n_rows());
   }
 
-  // Puts the rows of the sample into their leaves; the others are still to be sent down the tree.
-  void place_sample(const Tree& tree, CountScratch& scratch, Members::OfTree& members) const {
-    std::vector<LeafId> leaf_index;
-    LeafId n_leaves = 0;
-    leaf_index.reserve(tree.n_nodes());
-    for (const std::int32_t feature : tree.feature) leaf_index.push_back(feature < 0 ? n_leaves++ : -1);
-    scratch.unseen.clear();
-    for (RowId row = 0; row < dataset_.n_rows(); ++row) {
-      if (scratch.leaf_of_row[row] >= 0)
-        members.reach.leaves()[row] = leaf_index[static_cast<std::size_t>(scratch.leaf_of_row[row])];
-      else
-        scratch.unseen.push_back(row);
+  // The rows outside the sample, which are still to be sent down the tree.
+  void list_unseen(CountScratch& scratch) const {
+    scratch.unseen.resize(scratch.copies.size() + 1);
+    std::size_t n = 0;
+    for (RowId row = 0; row < scratch.copies.size(); ++row) {
+      scratch.unseen[n] = row;  // written and then kept or overwritten: no branch to mispredict
+      n += scratch.copies[row] == 0;
     }
+    scratch.unseen.resize(n);
   }
 
-  LeafFacts facts_of_sample(Tree& tree, const Members::OfTree& members, LeafTally& tally) const {
-    tally_sample(members, tally);
+  // Which group of the placement each leaf has.
+  static std::vector<std::uint32_t> groups_by_leaf(const Tree& tree, const Placement& placement) {
+    std::vector<std::uint32_t> group_of_node(tree.n_nodes()), groups;
+    for (std::uint32_t g = 0; g < placement.leaf.size(); ++g) group_of_node[static_cast<std::size_t>(placement.leaf[g])] = g;
+    groups.reserve(placement.leaf.size());
+    for (std::size_t i = 0; i < tree.n_nodes(); ++i)
+      if (tree.feature[i] < 0) groups.push_back(group_of_node[i]);
+    return groups;
+  }
+
+  // Puts the sample into its leaves and counts it there.
+  LeafFacts facts_of_sample(Tree& tree, CountScratch& scratch, Members::OfTree& members) const {
+    const Placement& placement = scratch.placement;
+    scratch.of_leaf.reset(dataset_.n_classes);
+    scratch.in_bag.clear();
+    scratch.grown.clear();
     LeafFacts facts;
-    LeafEntries in_bag, grown;
     bool any_empty = false;
-    tally.visit([&](std::size_t, const std::vector<ClassId>& classes, const double* once, const double* copies) {
-      in_bag.add_leaf();
-      grown.add_leaf();
-      Vote vote(prior_);
-      for (const ClassId k : classes) {
-        if (counts_once()) in_bag.add(k, once[k]);
-        grown.add(k, copies[k]);
-        vote.consider(k, copies[k]);
+    LeafId leaf = 0;
+    for (const std::uint32_t group : groups_by_leaf(tree, placement)) {
+      for (std::uint32_t i = placement.start[group]; i < placement.start[group + 1]; ++i) {
+        const Placement::Row& placed = placement.rows[i];
+        members.reach.leaves()[placed.row] = leaf;
+        scratch.of_leaf.add(placed.label, dataset_.weight(placed.row), placed.weight);
       }
+      ++leaf;
+      scratch.in_bag.add_leaf();
+      scratch.grown.add_leaf();
+      Vote vote(prior_);
+      scratch.of_leaf.take([&](ClassId k, double once, double copies) {
+        if (counts_once()) scratch.in_bag.add(k, once);
+        scratch.grown.add(k, copies);
+        vote.consider(k, copies);
+      });
       facts.votes.push_back(vote.winner());
-      any_empty |= classes.empty();
-    });
-    LeafCounts of_growth = std::move(grown).packed();
+      any_empty |= placement.start[group] == placement.start[group + 1];
+    }
+    LeafCounts of_growth = scratch.grown.packed();
     if (any_empty) facts.votes = leaf_votes(tree, node_counts(tree, of_growth, dataset_.n_classes), prior_);
     const LeafCounts sums = of_growth.summed();
     // A category that a node has not seen is spread, and so is a missing value.
     tree.spread_weights = can_spread_ ? node_counts(tree, sums, 1) : std::vector<double>(tree.n_nodes(), 1.0);
-    facts.in_bag = counts_once() ? std::move(in_bag).packed() : std::move(of_growth);
+    facts.in_bag = counts_once() ? scratch.in_bag.packed() : std::move(of_growth);
     if (counts_once()) facts.spread_weights = sums;
     return facts;
   }
 
-  LeafFacts facts_as_grown(const Tree& tree, const Members::OfTree& members, LeafTally& tally) const {
+  LeafFacts facts_as_grown(const Tree& tree, const Members::OfTree& members, CountScratch& scratch) const {
     const auto width = static_cast<std::size_t>(dataset_.n_classes);
-    LeafEntries grown;
+    scratch.grown.clear();
     for (const NodeId leaf : leaves_of(tree)) {
-      grown.add_leaf();
+      scratch.grown.add_leaf();
       const double* counts = tree.counts.data() + static_cast<std::size_t>(leaf) * width;
       for (std::size_t k = 0; k < width; ++k)
-        if (counts[k] != 0) grown.add(static_cast<ClassId>(k), counts[k]);
+        if (counts[k] != 0) scratch.grown.add(static_cast<ClassId>(k), counts[k]);
     }
     LeafFacts facts;
     facts.votes = leaf_votes(tree, tree.counts, prior_);
-    facts.in_bag = std::move(grown).packed();
+    facts.in_bag = scratch.grown.packed();
     if (!counts_once()) return facts;
     facts.spread_weights = facts.in_bag.summed();
-    tally_sample(members, tally);
-    facts.in_bag = entries_of(tally);
+    facts.in_bag = count_rows(members, scratch, [](std::uint16_t copies) { return copies > 0; });
     return facts;
   }
 
-  PackedTree finish(const Tree& tree, const Members::OfTree& members, LeafFacts facts, LeafTally& tally) const {
-    if (sampler_.draws()) facts.out_of_bag = out_of_bag(members, tally);
-    return pack(tree, std::move(facts));
-  }
-
-  void tally_sample(const Members::OfTree& members, LeafTally& tally) const {
-    tally_rows(members, tally, [](std::uint16_t copies) { return copies > 0; });
-  }
-
-  // Adds up the rows of which counts(copies) is true.
+  // Counts those of the rows in scratch.unseen of which counts(copies) is true, each once.
   template <class F>
-  void tally_rows(const Members::OfTree& members, LeafTally& tally, F&& counts) const {
-    tally.add_up(static_cast<std::size_t>(members.n_leaves), dataset_.n_classes, [&](auto&& add) {
-      for (RowId row = 0; row < dataset_.n_rows(); ++row) {
-        const std::uint16_t copies = members.copies_of(row);
-        if (!counts(copies)) continue;
+  LeafCounts count_rows(const Members::OfTree& members, CountScratch& scratch, F&& counts) const {
+    scratch.tally.add_up(static_cast<std::size_t>(members.n_leaves), dataset_.n_classes, [&](auto&& add) {
+      for (const RowId row : scratch.unseen) {
+        if (!counts(members.copies_of(row))) continue;
         const double weight = dataset_.weight(row);
-        members.reach.visit(row, [&](LeafId leaf, double share) {
-          add(leaf, dataset_.labels[row], share * weight, share * weight * copies);
-        });
+        members.reach.visit(row, [&](LeafId leaf, double share) { add(leaf, dataset_.labels[row], share * weight); });
       }
     });
-  }
-
-  LeafCounts out_of_bag(const Members::OfTree& members, LeafTally& tally) const {
-    tally_rows(members, tally, [](std::uint16_t copies) { return copies == 0; });
-    return entries_of(tally);
-  }
-
-  static LeafCounts entries_of(LeafTally& tally) {
-    LeafEntries entries;
-    tally.visit([&](std::size_t, const std::vector<ClassId>& classes, const double* counted, const double*) {
-      entries.add_leaf();
-      for (const ClassId k : classes) entries.add(k, counted[k]);
-    });
-    return std::move(entries).packed();
+    return packed_counts(scratch.tally, scratch.in_bag);
   }
 
   const Dataset& dataset_;
@@ -221,7 +216,7 @@ GrownForest grow_forest(const Dataset& dataset, int n_trees, const GrowOptions& 
                         ThreadPool& pool, Interrupt& interrupt) {
   GrownForest grown = room_for(dataset, static_cast<std::size_t>(n_trees), forest);
   const ForestCounter counter(dataset, forest);
-  const bool leaves_known = !may_spread(dataset, options);
+  const bool placed = !may_spread(dataset, options);
   const auto n_threads = static_cast<std::size_t>(pool.n_threads());
   std::vector<CountScratch> scratch(n_threads);
   std::vector<std::unique_ptr<ThreadPool>> alone;
@@ -234,11 +229,9 @@ GrownForest grow_forest(const Dataset& dataset, int n_trees, const GrowOptions& 
     const std::uint64_t index = forest.first_tree + item;
     CountScratch& mine = scratch[thread];
     counter.sampler().draw(sample_key(options.seed, index), mine.copies);
-    Tree tree = growers[thread]->grow(mine.copies, tree_key(options.seed, index), of_thread,
-                                      leaves_known ? &mine.leaf_of_row : nullptr);
-    Members::OfTree members;
-    grown.forest.trees[item] = counter.count_grown(tree, leaves_known, mine, members);
-    if (forest.keep_members) grown.members.trees[item] = std::move(members);
+    Tree tree = growers[thread]->grow(mine.copies, tree_key(options.seed, index), of_thread, placed ? &mine.placement : nullptr);
+    Members::OfTree& members = forest.keep_members ? grown.members.trees[item] : mine.members;
+    grown.forest.trees[item] = placed ? counter.count_placed(tree, mine, members) : counter.count(tree, mine, members);
   });
   return grown;
 }
@@ -252,9 +245,7 @@ GrownForest count_forest(const Dataset& dataset, const std::vector<Tree>& trees,
     CountScratch& mine = scratch[thread];
     counter.sampler().draw(sample_key(seed, forest.first_tree + item), mine.copies);
     Tree tree = trees[item];
-    Members::OfTree members;
-    grown.forest.trees[item] = counter.count(tree, mine, members);
-    if (forest.keep_members) grown.members.trees[item] = std::move(members);
+    grown.forest.trees[item] = counter.count(tree, mine, forest.keep_members ? grown.members.trees[item] : mine.members);
     of_thread.check(std::uint64_t{dataset.n_rows()} * 64);
   });
   return grown;

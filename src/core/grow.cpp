@@ -57,12 +57,11 @@ class Grower {
   Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
       : dataset_(dataset), options_(options), pool_(pool), scratch_(static_cast<std::size_t>(pool.n_threads())) {}
 
-  // Leaves of rows that are not in the sample keep -1. Whoever knows the leaves knows the counts: these are then left out.
-  Tree grow(Multiplicity multiplicity, Start start, Interrupt& interrupt, std::vector<NodeId>* leaf_of_row) {
+  Tree grow(Multiplicity multiplicity, Start start, Interrupt& interrupt, Placement* placement) {
     multiplicity_ = multiplicity;
     interrupt_ = &interrupt;
-    leaf_of_row_ = leaf_of_row;
-    if (leaf_of_row_ != nullptr) leaf_of_row_->assign(dataset_.n_rows(), -1);
+    placement_ = placement;
+    if (placement_ != nullptr) placement_->clear();
     nodes_.clear();
     counts_.clear();
     pending_.clear();
@@ -74,9 +73,8 @@ class Grower {
     }
     std::vector<NodeId> new_id;
     Tree tree = lay_out(nodes_, counts_, dataset_.n_classes, &new_id);
-    if (leaf_of_row_ != nullptr)
-      for (NodeId& leaf : *leaf_of_row_)
-        if (leaf >= 0) leaf = new_id[static_cast<std::size_t>(leaf)];
+    if (placement_ != nullptr)
+      for (NodeId& leaf : placement_->leaf) leaf = new_id[static_cast<std::size_t>(leaf)];
     return tree;
   }
 
@@ -124,7 +122,7 @@ class Grower {
     if (keeps_counts()) counts_.resize(nodes_.size() * static_cast<std::size_t>(dataset_.n_classes), 0.0);
   }
 
-  bool keeps_counts() const { return leaf_of_row_ == nullptr; }
+  bool keeps_counts() const { return placement_ == nullptr; }
 
   NodeId add_children_of(NodeId parent, SplitRule rule, int n_children) {
     const auto first = static_cast<NodeId>(nodes_.size());
@@ -177,10 +175,13 @@ class Grower {
   }
 
   void record_leaf(const Task<W>& task) {
-    if (leaf_of_row_ == nullptr) return;
+    if (placement_ == nullptr) return;
     const Window<W>& window = task.window;
-    for (std::uint32_t i = 0; i < window.size(); ++i)
-      (*leaf_of_row_)[window.frame->dataset_row(window.entries()[i].row)] = task.node;
+    for (std::uint32_t i = 0; i < window.size(); ++i) {
+      const Entry<W>& entry = window.entries()[i];
+      placement_->add_row(window.frame->dataset_row(entry.row), entry.label, static_cast<double>(entry.weight));
+    }
+    placement_->end_leaf(task.node);
   }
 
   void split_if_useful(Task<W> task) {
@@ -229,10 +230,11 @@ class Grower {
   }
 
   void record_leaf(const TwigTask& task) {
-    if (leaf_of_row_ == nullptr) return;
+    if (placement_ == nullptr) return;
     for_each_slot(task.slots, [&](std::uint32_t slot) {
-      (*leaf_of_row_)[twig_.frame().dataset_row(twig_.row(slot))] = task.node;
+      placement_->add_row(twig_.frame().dataset_row(twig_.row(slot)), twig_.label(slot), static_cast<double>(twig_.weight(slot)));
     });
+    placement_->end_leaf(task.node);
   }
 
   void search_twig(const TwigTask& task, std::size_t first) {
@@ -581,7 +583,7 @@ class Grower {
   ThreadPool& pool_;
   Multiplicity multiplicity_;
   Interrupt* interrupt_ = nullptr;
-  std::vector<NodeId>* leaf_of_row_ = nullptr;
+  Placement* placement_ = nullptr;
   SearchContext context_;
   std::unique_ptr<LogTable> log_table_;
 
@@ -615,15 +617,18 @@ bool weights_stay_whole(const Dataset& dataset, Multiplicity multiplicity, const
       std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
     return false;
   double total = dataset.n_rows(), heaviest = 1;
-  if (!dataset.weights.empty() || !multiplicity.empty()) {
+  if (!dataset.weights.empty()) {
     total = 0;
     for (RowId row = 0; row < dataset.n_rows(); ++row) {
-      const double weight = dataset.weight(row);
+      const double weight = dataset.weights[row];
       if (weight != std::floor(weight)) return false;
       const double of_copies = multiplicity.empty() ? weight : weight * multiplicity[row];
       total += of_copies;
       heaviest = std::max(heaviest, of_copies);
     }
+  } else if (!multiplicity.empty()) {
+    total = static_cast<double>(std::accumulate(multiplicity.begin(), multiplicity.end(), std::uint64_t{0}));
+    heaviest = *std::max_element(multiplicity.begin(), multiplicity.end());
   }
   return heaviest <= Entry<std::uint32_t>::kMostWeight && total <= std::max<double>(1 << 22, 2.0 * dataset.n_rows());
 }
@@ -642,11 +647,10 @@ TreeGrower::TreeGrower(const Dataset& dataset, const GrowOptions& options, Threa
 
 TreeGrower::~TreeGrower() = default;
 
-Tree TreeGrower::grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt,
-                      std::vector<NodeId>* leaf_of_row) {
+Tree TreeGrower::grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt, Placement* placement) {
   if (weights_stay_whole(dataset_, multiplicity, options_))
-    return growers_->counts.grow(multiplicity, {mix(seed)}, interrupt, leaf_of_row);
-  return growers_->weights.grow(multiplicity, {mix(seed)}, interrupt, leaf_of_row);
+    return growers_->counts.grow(multiplicity, {mix(seed)}, interrupt, placement);
+  return growers_->weights.grow(multiplicity, {mix(seed)}, interrupt, placement);
 }
 
 Tree TreeGrower::grow_below(std::uint64_t key, double dataset_weight, Interrupt& interrupt) {

@@ -14,16 +14,37 @@ namespace petiole {
 // How often each row is in the tree's sample, 0 for not at all; empty: every row once.
 using Multiplicity = std::span<const std::uint32_t>;
 
+// The rows of a tree's sample by leaf: those of group g are rows[start[g]] to rows[start[g + 1] - 1], in increasing order.
+struct Placement {
+  struct Row {
+    RowId row;
+    ClassId label;
+    double weight;  // with its copies
+  };
+  std::vector<NodeId> leaf;             // of each group; every leaf has one
+  std::vector<std::uint32_t> start{0};  // and the end of the last
+  std::vector<Row> rows;
+
+  void clear() {
+    leaf.clear();
+    start.assign(1, 0);
+    rows.clear();
+  }
+  void add_row(RowId row, ClassId label, double weight) { rows.push_back({row, label, weight}); }
+  void end_leaf(NodeId node) {
+    leaf.push_back(node);
+    start.push_back(static_cast<std::uint32_t>(rows.size()));
+  }
+};
+
 // Grows trees on one dataset, one after the other; its buffers live on from tree to tree.
 class TreeGrower {
  public:
   TreeGrower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool);
   ~TreeGrower();
 
-  // leaf_of_row, if given, gets the leaf of every row in the sample and -1 for the others, and the tree has no counts,
-  // since these follow from it. It means nothing where rows were divided because of missing values.
-  Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt,
-            std::vector<NodeId>* leaf_of_row = nullptr);
+  // `placement`, if given, gets the rows of the sample, and the tree has no counts, since these follow from it.
+  Tree grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt, Placement* placement = nullptr);
 
   // Grows what is below a node of a larger tree: the rows are those of the node, `key` is its key, and `dataset_weight` is
   // that of all rows.
