@@ -42,13 +42,14 @@ NodeHistogram as_histogram(const Table& table, const Vector<std::uint32_t>& firs
 
 nb::object find(const HistogramSearch& search, std::uint64_t key, const Table& table, const Vector<std::uint32_t>& first) {
   const NodeHistogram histogram = as_histogram(table, first);
-  std::optional<Candidate> found;
+  std::optional<HistogramChoice> found;
   {
     nb::gil_scoped_release release;
     found = search.find(key, histogram);
   }
   if (!found) return nb::none();
-  return nb::make_tuple(found->column, found->cut, found->known_or_missing, found->left);
+  const auto& [candidate, left] = *found;
+  return nb::make_tuple(candidate.column, candidate.cut, candidate.known_or_missing, left);
 }
 
 using Values = std::vector<Vector<double>>;

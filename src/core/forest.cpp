@@ -77,7 +77,7 @@ void LeafCounts::add_up(double scale, double* sums) const {
 
 namespace {
 
-// Where lay_out puts the first child of each node.
+// Where TreeBuilder puts the first child of each node.
 std::vector<NodeId> first_children(const Codes& n_children) {
   std::vector<NodeId> first(n_children.size(), 0), pending{0};
   NodeId next = 1;
@@ -105,6 +105,9 @@ bool in_usual_order(const Tree& tree, const Codes& n_children) {
 PackedTree pack(const Tree& tree, LeafFacts leaves) {
   PackedTree packed;
   std::vector<std::int32_t> n_children, feature, missing, n_categories, branches;
+  for (auto* room : {&n_children, &feature, &missing, &n_categories}) room->reserve(tree.n_nodes());
+  const std::size_t n_leaves = leaves.votes.size();
+  packed.threshold.reserve(tree.n_nodes() - n_leaves);
   bool any_missing = false;
   for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
     n_children.push_back(tree.child_start[i + 1] - tree.child_start[i]);
@@ -354,7 +357,7 @@ bool is_a_tree(const PackedTree& tree) {
   return n_reached == tree.n_nodes();
 }
 
-// Whether lay_out's order reaches all nodes: no prefix of the walk runs out of nodes.
+// Whether TreeBuilder's order reaches all nodes: no prefix of the walk runs out of nodes.
 bool is_laid_out(const PackedTree& tree) {
   if (!tree.child_nodes.empty()) return true;
   std::vector<std::size_t> pending{0};

@@ -94,7 +94,7 @@ struct PackedTree {
   Codes missing_branch;                // plus one; empty: missing values are spread everywhere
   Codes n_categories;                  // empty: there is no nominal split
   Codes category_branch;               // plus one
-  std::vector<NodeId> child_nodes;     // empty: children are where lay_out puts them
+  std::vector<NodeId> child_nodes;     // empty: children are where TreeBuilder puts them
   LeafCounts in_bag, out_of_bag;
   LeafCounts spread_weights;  // one number per leaf; empty: the sums of in_bag
   Codes vote;                 // per leaf: the class with the most in-bag rows

@@ -5,7 +5,7 @@
 
 #include "forest.hpp"
 #include "leaf_tally.hpp"
-#include "route.hpp"
+#include "narrow_steps.hpp"
 
 namespace petiole {
 namespace {
@@ -26,6 +26,8 @@ struct CountScratch {
   std::vector<std::uint32_t> copies;
   Placement placement;
   std::vector<RowId> unseen;
+  std::vector<NarrowStep> steps;
+  std::vector<LeafId> leaf_index;
   LeafTally tally;
   ClassTally of_leaf;
   LeafEntries in_bag, grown;
@@ -51,7 +53,10 @@ class ForestCounter {
     start(tree, scratch, members);
     LeafFacts facts = facts_of_sample(tree, scratch, members);
     list_unseen(scratch);
-    Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members.reach);
+    if (can_spread_ || !dataset_.matrix.is_float32 || !NarrowStep::fits(tree.n_nodes(), dataset_.matrix.n_columns))
+      Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members.reach);
+    else
+      reach_narrow(tree, scratch, members.reach);
     if (sampler_.draws()) facts.out_of_bag = count_rows(members, scratch, [](std::uint16_t) { return true; });
     return pack(tree, std::move(facts));
   }
@@ -90,6 +95,37 @@ class ForestCounter {
       n += scratch.copies[row] == 0;
     }
     scratch.unseen.resize(n);
+  }
+
+  // Sends the rows outside the sample down a tree of thresholds, none of them with a missing value.
+  void reach_narrow(const Tree& tree, CountScratch& scratch, TreeReach& reach) const {
+    scratch.steps.clear();
+    scratch.steps.reserve(tree.n_nodes());
+    scratch.leaf_index.resize(tree.n_nodes());
+    LeafId n_leaves = 0;
+    for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
+      const bool leaf = tree.feature[i] < 0;
+      scratch.leaf_index[i] = n_leaves;
+      n_leaves += leaf;
+      if (leaf)
+        scratch.steps.emplace_back(std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(i));
+      else
+        scratch.steps.emplace_back(tree.threshold[i], tree.feature[i],
+                                   tree.child_nodes[static_cast<std::size_t>(tree.child_start[i])]);
+    }
+    const Matrix& matrix = dataset_.matrix;
+    const auto* data = static_cast<const float*>(matrix.data);
+    const auto& rows = scratch.unseen;
+    Lanes lanes;
+    for (std::size_t begin = 0; begin < rows.size(); begin += kBlock) {
+      const std::size_t n = std::min<std::size_t>(kBlock, rows.size() - begin);
+      for (std::size_t i = 0; i < kBlock; ++i) lanes.row[i] = data + rows[begin + std::min(i, n - 1)] * matrix.row_stride;
+      if (matrix.column_stride == 1)
+        lanes.walk<true>(scratch.steps.data(), Contiguous{});
+      else
+        lanes.walk<true>(scratch.steps.data(), matrix.column_stride);
+      for (std::size_t i = 0; i < n; ++i) reach.leaves()[rows[begin + i]] = scratch.leaf_index[lanes.node[i]];
+    }
   }
 
   // Which group of the placement each leaf has.

@@ -10,20 +10,14 @@ namespace {
 constexpr std::size_t kRowsPerBlock = 1024;
 constexpr std::size_t kFewRows = 4;  // up to this many rows are walked one by one, through several trees side by side
 
-float round_down(double value) {
-  const auto nearest = static_cast<float>(value);
-  return static_cast<double>(nearest) > value ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;
-}
-
 }  // namespace
 
 ForestRouter::OneTree::OneTree(const Tree& tree) : general(tree) {
   const auto& wide = general.steps();
   for (std::size_t i = 0; i < wide.size(); ++i) leaf.push_back(general.leaf_index(static_cast<std::int32_t>(i)));
-  if (!general.only_thresholds() || wide.size() > (1u << 20) || general.n_features_needed() > (1 << 12)) return;
-  for (const Router::Step& step : wide)
-    steps.push_back({round_down(step.threshold), static_cast<std::uint32_t>(step.feature),
-                     static_cast<std::uint32_t>(step.first_child)});
+  if (!general.only_thresholds() || !NarrowStep::fits(wide.size(), general.n_features_needed())) return;
+  steps.reserve(wide.size());
+  for (const Router::Step& step : wide) steps.emplace_back(step.threshold, step.feature, step.first_child);
 }
 
 ForestRouter::ForestRouter(const Forest& forest, ThreadPool& pool) {
@@ -65,38 +59,21 @@ void ForestRouter::load(const T* data, const Matrix& queries, Scratch& scratch) 
   }
 }
 
-// Walks the complete rows (scratch.lanes) of a block down one tree, sixteen side by side. Unless values are exact, a value
+// Walks the complete rows of a block down one tree, sixteen side by side. Unless values are exact, a value
 // that rounds to a threshold may be on either side of it: such rows are marked -1.
 template <bool kExact>
 void ForestRouter::walk_rows(const OneTree& tree, Scratch& scratch, TreeReach& reach) const {
-  const Step* steps = tree.steps.data();
   const std::size_t n_columns = scratch.values.size() / scratch.block.n;
-  const auto& rows = scratch.lanes;
-  std::array<const float*, kBlock> row;
-  std::array<std::uint32_t, kBlock> node;
-  std::array<std::uint32_t, kBlock> doubtful;
+  const auto& rows = scratch.complete;
+  Lanes lanes;
   for (std::size_t begin = 0; begin < rows.size(); begin += kBlock) {
     const std::size_t n = std::min<std::size_t>(kBlock, rows.size() - begin);
-    for (std::size_t i = 0; i < kBlock; ++i) {
-      row[i] = scratch.values.data() + rows[begin + std::min(i, n - 1)] * n_columns;
-      node[i] = 0;
-      doubtful[i] = 0;
-    }
-    for (std::uint32_t changed = 1; changed != 0;) {
-      changed = 0;
-      for (std::size_t i = 0; i < kBlock; ++i) {
-        const Step step = steps[node[i]];
-        const float value = row[i][step.feature];
-        const std::uint32_t next = step.first_child + (value > step.threshold);
-        if constexpr (!kExact) doubtful[i] |= value == step.threshold;
-        changed |= next ^ node[i];
-        node[i] = next;
-      }
-    }
+    for (std::size_t i = 0; i < kBlock; ++i) lanes.row[i] = scratch.values.data() + rows[begin + std::min(i, n - 1)] * n_columns;
+    lanes.walk<kExact>(tree.steps.data(), Contiguous{});
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t r = rows[begin + i];
-      const bool unsure = !kExact && doubtful[i] && scratch.rounded[r];
-      reach.leaves()[r] = unsure ? -1 : tree.leaf[node[i]];
+      const bool unsure = !kExact && lanes.doubtful[i] && scratch.rounded[r];
+      reach.leaves()[r] = unsure ? -1 : tree.leaf[lanes.node[i]];
     }
   }
 }
@@ -105,12 +82,12 @@ void ForestRouter::walk_rows(const OneTree& tree, Scratch& scratch, TreeReach& r
 template <class T>
 void ForestRouter::walk_trees(const T* row, const Matrix& queries, std::size_t at, Scratch& scratch) const {
   const float* values = scratch.values.data() + at * static_cast<std::size_t>(queries.n_columns);
-  std::array<const Step*, kBlock> steps;
+  std::array<const NarrowStep*, kBlock> steps;
   std::array<std::uint32_t, kBlock> node;
   std::uint32_t doubtful = 0;
   for (std::size_t begin = 0; begin < trees_.size(); begin += kBlock) {
     const std::size_t n = std::min<std::size_t>(kBlock, trees_.size() - begin);
-    static constexpr Step kNowhere{std::numeric_limits<float>::infinity(), 0, 0};
+    static const NarrowStep kNowhere(std::numeric_limits<double>::infinity(), 0, 0);
     for (std::size_t i = 0; i < kBlock; ++i) {
       const OneTree& tree = trees_[begin + std::min(i, n - 1)];
       steps[i] = tree.steps.empty() ? &kNowhere : tree.steps.data();
@@ -120,7 +97,7 @@ void ForestRouter::walk_trees(const T* row, const Matrix& queries, std::size_t a
     for (std::uint32_t changed = 1; changed != 0;) {
       changed = 0;
       for (std::size_t i = 0; i < kBlock; ++i) {
-        const Step step = steps[i][node[i]];
+        const NarrowStep step = steps[i][node[i]];
         const float value = values[step.feature];
         const std::uint32_t next = step.first_child + (value > step.threshold);
         doubtful |= value == step.threshold;
@@ -146,7 +123,7 @@ void ForestRouter::walk(const Matrix& queries, Scratch& scratch) const {
   queries.visit([&](const auto* data) {
     load(data, queries, scratch);
     const auto row_at = [&](std::size_t r) { return data + (block.begin + static_cast<std::int64_t>(r)) * queries.row_stride; };
-    auto& complete = scratch.lanes;
+    auto& complete = scratch.complete;
     complete.clear();
     bool exact = true;
     for (std::size_t r = 0; r < block.n; ++r) {

@@ -6,7 +6,7 @@
 
 #include "forest.hpp"
 #include "leaf_tables.hpp"
-#include "route.hpp"
+#include "narrow_steps.hpp"
 
 namespace petiole {
 
@@ -57,23 +57,17 @@ class ForestRouter {
   Members members(const Matrix& queries, ThreadPool& pool) const;
 
  private:
-  // Eight bytes a node for trees of thresholds, when numbers fit: a threshold rounded down to single precision says of
-  // every single-precision value what the exact one says.
-  struct Step {
-    float threshold;
-    std::uint32_t feature : 12, first_child : 20;
-  };
   struct OneTree {
     explicit OneTree(const Tree& tree);
     Router general;
-    std::vector<Step> steps;  // empty: walk by `general`
+    std::vector<NarrowStep> steps;  // empty: walk by `general`
     std::vector<LeafId> leaf;
   };
   struct Scratch {
     Block block;
     std::vector<float> values;  // the block's rows rounded down, one after the other
     std::vector<std::uint8_t> rounded, incomplete;  // by row
-    std::vector<std::size_t> lanes;
+    std::vector<std::size_t> complete;  // rows without missing values
   };
 
   void walk(const Matrix& queries, Scratch& scratch) const;

@@ -29,12 +29,19 @@ struct Routing {
 };
 
 template <class W>
+struct Child {
+  Window<W> window;
+  std::vector<W> class_counts;  // empty: to be counted
+};
+
+template <class W>
 struct Task {
   NodeId node = 0;
   int depth = 0;
   std::uint64_t key = 0;
   Window<W> window;
-  bool divides_rows = false;  // it comes from a twig, which cannot do that
+  std::vector<W> class_counts{};  // as those of a child
+  bool divides_rows = false;      // it comes from a twig, which cannot do that
 };
 
 // A node of a twig.
@@ -62,8 +69,7 @@ class Grower {
     interrupt_ = &interrupt;
     placement_ = placement;
     if (placement_ != nullptr) placement_->clear();
-    nodes_.clear();
-    counts_.clear();
+    builder_.start(dataset_.n_classes, placement == nullptr);
     pending_.clear();
     add_root(start);
     while (!pending_.empty()) {
@@ -72,7 +78,7 @@ class Grower {
       split_if_useful(std::move(task));
     }
     std::vector<NodeId> new_id;
-    Tree tree = lay_out(nodes_, counts_, dataset_.n_classes, &new_id);
+    Tree tree = builder_.finish(&new_id);
     if (placement_ != nullptr)
       for (NodeId& leaf : placement_->leaf) leaf = new_id[static_cast<std::size_t>(leaf)];
     return tree;
@@ -91,7 +97,6 @@ class Grower {
       context_.dataset_weight += of_row;
     }
     prepare_context(start.dataset_weight);
-    add_nodes(1);
     pending_.push_back(Task<W>{0, 0, start.key, std::move(window)});
   }
 
@@ -117,23 +122,6 @@ class Grower {
         std::all_of(context_.many_valued.begin(), context_.many_valued.end(), [](auto many) { return many; });
   }
 
-  void add_nodes(int n) {
-    nodes_.resize(nodes_.size() + static_cast<std::size_t>(n));
-    if (keeps_counts()) counts_.resize(nodes_.size() * static_cast<std::size_t>(dataset_.n_classes), 0.0);
-  }
-
-  bool keeps_counts() const { return placement_ == nullptr; }
-
-  NodeId add_children_of(NodeId parent, SplitRule rule, int n_children) {
-    const auto first = static_cast<NodeId>(nodes_.size());
-    add_nodes(n_children);
-    BuildNode& node = nodes_[static_cast<std::size_t>(parent)];
-    node.split = std::move(rule);
-    node.first_child = first;
-    node.n_children = n_children;
-    return first;
-  }
-
   // The weight of each class at a node, in class_counts_.
   void count_classes(const Window<W>& window) {
     const Entry<W>* entries = window.entries();
@@ -155,9 +143,7 @@ class Grower {
   }
 
   void keep_counts(NodeId node) {
-    if (!keeps_counts()) return;
-    std::copy(class_counts_.begin(), class_counts_.end(),
-              counts_.begin() + static_cast<std::ptrdiff_t>(node) * dataset_.n_classes);
+    if (builder_.keeps_counts()) std::copy(class_counts_.begin(), class_counts_.end(), builder_.counts(node));
   }
 
   bool must_be_leaf(int depth) const {
@@ -187,7 +173,10 @@ class Grower {
   void split_if_useful(Task<W> task) {
     Window<W>& window = task.window;
     if (window.size() <= kTwigRows && !task.divides_rows) return grow_twig(task);
-    count_classes(window);
+    if (task.class_counts.empty())
+      count_classes(window);
+    else
+      class_counts_.swap(task.class_counts);
     keep_counts(task.node);
     if (must_be_leaf(task.depth)) return record_leaf(task);
     if (compacting_pays(window)) compact(window, compact_scratch_);
@@ -214,9 +203,10 @@ class Grower {
   }
 
   void split_if_useful(const TwigTask& task, const Window<W>& twig) {
-    twig_.enter(task.slots);
-    if (keeps_counts()) count_classes(task);
+    if (builder_.keeps_counts()) count_classes(task);
     keep_counts(task.node);
+    if (twig_.is_pure(task.slots)) return record_leaf(task);
+    twig_.enter(task.slots);
     if (must_be_leaf(twig_.node_weight(), twig_.heaviest_class(), task.depth)) return record_leaf(task);
     view_.n = 0;
     find_candidates(task.key, twig_.frame(), [&](std::size_t first) { search_twig(task, first); });
@@ -261,7 +251,7 @@ class Grower {
     for_each_slot(task.slots, [&](std::uint32_t slot) {
       window.entries()[window.end++] = twig_.entry(slot);
     });
-    return {task.node, task.depth, task.key, std::move(window), true};
+    return {task.node, task.depth, task.key, std::move(window), {}, true};
   }
 
   // The rows of a twig's node in a row, for the search and the routing of nominal attributes.
@@ -299,11 +289,7 @@ class Grower {
       twig_branches_.push_back(task.slots & ~sides.left);
     }
     rule.feature = column.feature;
-    add_children(task, std::move(rule));
-  }
-
-  void add_children(const TwigTask& task, SplitRule rule) {
-    const NodeId first = add_children_of(task.node, std::move(rule), static_cast<int>(twig_branches_.size()));
+    const NodeId first = builder_.split(task.node, rule, static_cast<int>(twig_branches_.size()));
     for (std::size_t c = 0; c < twig_branches_.size(); ++c)
       twig_pending_.push_back({first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
   }
@@ -330,11 +316,7 @@ class Grower {
       view_.class_scale.push_back(options_.class_scale.empty() ? 1.0 : options_.class_scale[k]);
       view_.weight += static_cast<double>(class_counts_[k]);
     }
-    if (view_.class_totals.size() == local_class_.size()) return;
-    if (local_entries_.size() < n) local_entries_.resize(n);
-    for (std::uint32_t i = 0; i < n; ++i)
-      local_entries_[i] = {entries[i].row, local_class_[entries[i].label], entries[i].weight};
-    view_.entries = local_entries_.data();
+    view_.local_class = view_.class_totals.size() == local_class_.size() ? nullptr : local_class_.data();
   }
 
   // search(first) fills candidates_ for columns_[first..].
@@ -388,23 +370,24 @@ class Grower {
     const auto body = [&](std::size_t thread, std::size_t begin, std::size_t n_columns) {
       petiole::find_candidates(context_, view_, &columns_[begin], n_columns, scratch_[thread], &candidates_[begin]);
     };
-    if (pool_.n_threads() > 1 && std::uint64_t{view_.n} * n >= kParallelCells)
-      pool_.run(static_cast<int>(n), [&](int thread, int item) {
-        body(static_cast<std::size_t>(thread), first + static_cast<std::size_t>(item), 1);
-      });
-    else
-      body(0, first, n);
+    if (pool_.n_threads() == 1 || std::uint64_t{view_.n} * n < kParallelCells) return body(0, first, n);
+    view_.number_labels();  // before threads share it
+    pool_.run(static_cast<int>(n), [&](int thread, int item) {
+      body(static_cast<std::size_t>(thread), first + static_cast<std::size_t>(item), 1);
+    });
+    for (std::size_t i = first; i < columns_.size(); ++i) candidates_[i].left_known = false;  // it is in threads' scratch
   }
 
   void split(Task<W>& task, const Candidate& candidate) {
     const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
     Routing routing = column.nominal ? route_nominal(column, candidate) : route_numeric(column, candidate);
     routing.rule.feature = column.feature;
-    std::vector<Window<W>> children;
+    std::vector<Child<W>> children;
     if (routing.branch_of_code.empty()) {
       const TwoParts parts = partition_at(task.window, column, candidate.cut, partition_scratch_);
       routing.rule.threshold = threshold(*task.window.frame, column, parts.low, parts.high);
       children = ranges(task.window, {0, parts.n_left, task.window.size()});
+      if (candidate.left_known) give_counts(candidate, children);
     } else {
       if (candidate.known_or_missing) {
         routing.rule.threshold = std::numeric_limits<double>::infinity();
@@ -414,7 +397,21 @@ class Grower {
       }
       children = partition_with_missing(task.window, column, routing);
     }
-    add_children(task, std::move(routing), std::move(children));
+    add_children(task, routing, std::move(children));
+  }
+
+  // Tells both children of a numeric split what they hold, since the search has found out; twigs need not know.
+  void give_counts(const Candidate& candidate, std::vector<Child<W>>& children) {
+    const W* left = scratch_[0].left_of_cut.row(static_cast<std::size_t>(candidate.column), view_.class_totals.size());
+    for (std::size_t side = 0; side < 2; ++side) {
+      if (children[side].window.size() <= kTwigRows) continue;
+      children[side].class_counts = class_counts_;
+      for (std::size_t k = 0; k < class_counts_.size(); ++k) {
+        if (class_counts_[k] <= 0) continue;
+        const W on_left = left[local_class_[k]];
+        children[side].class_counts[k] = side == 0 ? on_left : class_counts_[k] - on_left;
+      }
+    }
   }
 
   Routing route_numeric(const FrameColumn& column, const Candidate& candidate) {
@@ -460,7 +457,7 @@ class Grower {
     if (options_.nominal_splits == NominalSplits::binary) {
       routing.n_children = 2;
       for (std::size_t code = 0; code < present.size(); ++code) branch[code] = present[code] ? 1 : -1;
-      for (const std::uint32_t code : candidate.left) branch[code] = 0;
+      for (const std::uint32_t code : left_codes(context_, view_, candidate, scratch_[0])) branch[code] = 0;
     } else {
       const bool separate = options_.missing == Missing::separate;
       const bool declared_missing = separate && dataset_.columns[static_cast<std::size_t>(column.feature)].has_missing;
@@ -518,14 +515,14 @@ class Grower {
     });
   }
 
-  static std::vector<Window<W>> ranges(const Window<W>& parent, const std::vector<std::uint32_t>& offsets) {
-    std::vector<Window<W>> children;
+  static std::vector<Child<W>> ranges(const Window<W>& parent, const std::vector<std::uint32_t>& offsets) {
+    std::vector<Child<W>> children;
     for (std::size_t c = 0; c + 1 < offsets.size(); ++c)
-      children.push_back({parent.frame, parent.store, parent.begin + offsets[c], parent.begin + offsets[c + 1]});
+      children.push_back({{parent.frame, parent.store, parent.begin + offsets[c], parent.begin + offsets[c + 1]}, {}});
     return children;
   }
 
-  std::vector<Window<W>> partition_with_missing(const Window<W>& window, const FrameColumn& column,
+  std::vector<Child<W>> partition_with_missing(const Window<W>& window, const FrameColumn& column,
                                                 const Routing& routing) {
     // One branch more than children: the rows to be divided.
     auto offsets = partition_by(window, column, routing.branch_of_code, routing.n_children + 1, partition_scratch_);
@@ -538,7 +535,7 @@ class Grower {
   }
 
   // C4.5: a row whose tested value is missing goes to every branch, with weight in proportion to the branch's known rows.
-  std::vector<Window<W>> divide_missing(const Window<W>& window, const std::vector<std::uint32_t>& offsets) {
+  std::vector<Child<W>> divide_missing(const Window<W>& window, const std::vector<std::uint32_t>& offsets) {
     const std::size_t n_children = offsets.size() - 2;
     const Entry<W>* old = window.entries();
     std::vector<double> known(n_children, 0.0);
@@ -548,7 +545,7 @@ class Grower {
     const auto heaviest = static_cast<std::size_t>(std::max_element(known.begin(), known.end()) - known.begin());
     const std::uint32_t n_missing = offsets[n_children + 1] - offsets[n_children];
     auto store = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
-    std::vector<Window<W>> children;
+    std::vector<Child<W>> children;
     std::uint32_t end = 0;
     const auto append = [&](std::uint32_t i, typename Entry<W>::Stored part) { (*store)[end++] = {old[i].row, old[i].label, part}; };
     for (std::size_t c = 0; c < n_children; ++c) {
@@ -560,22 +557,24 @@ class Grower {
         if (!whole) append(i, static_cast<typename Entry<W>::Stored>(share * known[c] / all_known));
         else if (c == heaviest) append(i, old[i].weight);
       }
-      children.push_back({window.frame, store, begin, end});
+      children.push_back({{window.frame, store, begin, end}, {}});
     }
     return children;
   }
 
-  void add_children(const Task<W>& task, Routing routing, std::vector<Window<W>> windows) {
-    const NodeId first = add_children_of(task.node, std::move(routing.rule), routing.n_children);
+  void add_children(const Task<W>& task, const Routing& routing, std::vector<Child<W>> children) {
+    const NodeId first = builder_.split(task.node, routing.rule, routing.n_children);
     // The smallest child is grown first and the largest last, when its parent's frame is no longer needed by the others.
     std::vector<int> order(static_cast<std::size_t>(routing.n_children));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return windows[static_cast<std::size_t>(a)].size() > windows[static_cast<std::size_t>(b)].size();
+      return children[static_cast<std::size_t>(a)].window.size() > children[static_cast<std::size_t>(b)].window.size();
     });
-    for (const int c : order)
+    for (const int c : order) {
+      auto& [window, class_counts] = children[static_cast<std::size_t>(c)];
       pending_.push_back(Task<W>{first + c, task.depth + 1, derive_key(task.key, static_cast<std::uint64_t>(c) + 1),
-                                 std::move(windows[static_cast<std::size_t>(c)])});
+                                 std::move(window), std::move(class_counts)});
+    }
   }
 
   const Dataset& dataset_;
@@ -587,14 +586,12 @@ class Grower {
   SearchContext context_;
   std::unique_ptr<LogTable> log_table_;
 
-  std::vector<BuildNode> nodes_;
-  std::vector<double> counts_;
+  TreeBuilder builder_;
   std::vector<Task<W>> pending_;
 
   std::vector<W> class_counts_;
   NodeView<W> view_;
   std::vector<ClassId> local_class_;
-  Entries<W> local_entries_;
   std::vector<std::int32_t> columns_, shuffled_;
   std::vector<std::size_t> swaps_;
   std::vector<Candidate> candidates_;

@@ -30,7 +30,7 @@ class HistogramRows {
   const Frame& frame() const { return frame_; }
 
   // The rows of one attribute.
-  const NodeView<W>& of(std::size_t j) {
+  NodeView<W>& of(std::size_t j) {
     view_.frame = &frame_;
     view_.entries = entries_.data() + start_[j];
     view_.n = static_cast<std::uint32_t>(start_[j + 1] - start_[j]);
@@ -89,12 +89,12 @@ HistogramSearch::HistogramSearch(HistogramColumns columns, GrowOptions options, 
   if (whole_ && logarithms) log_table_.emplace(static_cast<std::uint32_t>(dataset_weight));
 }
 
-std::optional<Candidate> HistogramSearch::find(std::uint64_t key, const NodeHistogram& histogram) const {
+std::optional<HistogramChoice> HistogramSearch::find(std::uint64_t key, const NodeHistogram& histogram) const {
   return whole_ ? find_with<std::uint32_t>(key, histogram) : find_with<double>(key, histogram);
 }
 
 template <class W>
-std::optional<Candidate> HistogramSearch::find_with(std::uint64_t key, const NodeHistogram& histogram) const {
+std::optional<HistogramChoice> HistogramSearch::find_with(std::uint64_t key, const NodeHistogram& histogram) const {
   SearchContext context = context_;
   context.options = &options_;
   context.log_table = log_table_ ? &*log_table_ : nullptr;
@@ -120,7 +120,11 @@ std::optional<Candidate> HistogramSearch::find_with(std::uint64_t key, const Nod
   }
   const int chosen = choose(context, rows.frame(), candidates, derive_key(key, 0));
   if (chosen < 0) return std::nullopt;
-  return candidates[static_cast<std::size_t>(chosen)];
+  HistogramChoice choice{candidates[static_cast<std::size_t>(chosen)], {}};
+  const auto column = static_cast<std::size_t>(choice.candidate.column);
+  if (columns_.nominal[column] && options_.nominal_splits == NominalSplits::binary)
+    choice.left = left_codes(context, rows.of(column), choice.candidate, scratch);
+  return choice;
 }
 
 std::uint64_t root_key(std::uint64_t seed) { return mix(seed); }

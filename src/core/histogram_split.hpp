@@ -22,17 +22,22 @@ struct NodeHistogram {
   std::vector<double> weight;
 };
 
+struct HistogramChoice {
+  Candidate candidate;              // its column is the attribute
+  std::vector<std::uint32_t> left;  // nominal binary: the codes that go left
+};
+
 class HistogramSearch {
  public:
   // whole: all weights are whole numbers, which are added up exactly.
   HistogramSearch(HistogramColumns columns, GrowOptions options, int n_classes, double dataset_weight, bool whole);
 
-  // The chosen candidate, whose column is the attribute; `key` is the node's.
-  std::optional<Candidate> find(std::uint64_t key, const NodeHistogram& histogram) const;
+  // `key` is the node's.
+  std::optional<HistogramChoice> find(std::uint64_t key, const NodeHistogram& histogram) const;
 
  private:
   template <class W>
-  std::optional<Candidate> find_with(std::uint64_t key, const NodeHistogram& histogram) const;
+  std::optional<HistogramChoice> find_with(std::uint64_t key, const NodeHistogram& histogram) const;
 
   HistogramColumns columns_;
   GrowOptions options_;

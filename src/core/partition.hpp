@@ -34,6 +34,7 @@ struct Frame {
 
   void add(const FrameColumn& column);
 
+  std::size_t index_of(const FrameColumn& column) const { return static_cast<std::size_t>(&column - columns.data()); }
   RowId dataset_row(RowId row) const { return origin.empty() ? row : origin[row]; }
 };
 

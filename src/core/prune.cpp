@@ -45,21 +45,18 @@ Node linked(const Tree& tree, NodeId id) {
   return node;
 }
 
-void flatten(const Node& node, std::size_t id, std::vector<BuildNode>& nodes, std::vector<double>& counts) {
-  const auto width = node.counts.size();
-  std::copy(node.counts.begin(), node.counts.end(), counts.begin() + static_cast<std::ptrdiff_t>(id * width));
-  const std::size_t first = nodes.size();
-  nodes[id] = {node.split, static_cast<NodeId>(first), static_cast<std::int32_t>(node.children.size())};
-  nodes.resize(first + node.children.size());
-  counts.resize(nodes.size() * width);
-  for (std::size_t c = 0; c < node.children.size(); ++c) flatten(node.children[c], first + c, nodes, counts);
+void build(const Node& node, NodeId id, TreeBuilder& builder) {
+  std::copy(node.counts.begin(), node.counts.end(), builder.counts(id));
+  if (node.is_leaf()) return;
+  NodeId child = builder.split(id, node.split, static_cast<int>(node.children.size()));
+  for (const Node& of : node.children) build(of, child++, builder);
 }
 
-Tree laid_out(const Node& root) {
-  std::vector<BuildNode> nodes(1);
-  std::vector<double> counts(root.counts.size());
-  flatten(root, 0, nodes, counts);
-  return lay_out(nodes, counts, static_cast<int>(root.counts.size()));
+Tree built(const Node& root) {
+  TreeBuilder builder;
+  builder.start(static_cast<int>(root.counts.size()), true);
+  build(root, 0, builder);
+  return builder.finish();
 }
 
 double training_errors(const Node& node) {
@@ -215,14 +212,14 @@ double added_errors(double n, double e, double confidence, double z) {
 Tree collapse(const Tree& tree) {
   Node root = linked(tree, 0);
   collapse_below(root);
-  return laid_out(root);
+  return built(root);
 }
 
 Tree prune_by_error(const Tree& tree, const PruningData& data, double confidence, double z, Interrupt& interrupt) {
   Node root = linked(tree, 0);
   collapse_below(root);
   ErrorPruner(data, confidence, z, interrupt).prune(root);
-  return laid_out(root);
+  return built(root);
 }
 
 }  // namespace petiole

@@ -25,6 +25,7 @@ struct Cut {
   std::uint32_t tries = 0;
   double mass = 0;  // of the two sides
   double left = 0;  // weight on the left, in the criterion's scale
+  double left_of_two[2] = {0, 0};  // walk_two_classes: true weights of the classes on the left
 };
 
 // C4.5 asks more of both sides of a numeric cut in large nodes: a tenth of the mean class size, at most 25.
@@ -389,6 +390,8 @@ Cut walk_two_classes(const NodeView<W>& node, const FrameColumn& column, ClassPa
   cut.position = at.code - 1;
   cut.mass = best.mass();
   cut.left = static_cast<double>(scale(0, at.zero)) + static_cast<double>(scale(1, at.one));
+  cut.left_of_two[0] = static_cast<double>(at.zero);
+  cut.left_of_two[1] = static_cast<double>(at.one);
   return cut;
 }
 
@@ -519,6 +522,7 @@ class TwoSides {
   }
 
   double left_weight() const { return static_cast<double>(n_left_); }
+  void copy_left(Weight* to) const { std::copy(left_.begin(), left_.end(), to); }
 
  private:
   const C& criterion_;
@@ -573,8 +577,8 @@ struct CellColumn {
   Cell* cells = nullptr;
 };
 
-// Adds the rows to the tables of kColumns columns.
-template <int kColumns, class W, class Code>
+// Adds the rows to the tables of kColumns columns. kLookUp: the labels are still to be numbered.
+template <int kColumns, bool kLookUp, class W, class Code>
 void count_cells(const NodeView<W>& node, const CellColumn* columns, std::uint32_t width) {
   const Code* codes[kColumns];
   Cell* cells[kColumns];
@@ -583,18 +587,20 @@ void count_cells(const NodeView<W>& node, const CellColumn* columns, std::uint32
     cells[c] = columns[c].cells;
   }
   const Entry<W>* entries = node.entries;
+  const ClassId* local_class = node.local_class;
   const std::uint32_t n = node.n;
   for (std::uint32_t i = 0; i < n; ++i) {
     const Entry<W> entry = entries[i];
+    const ClassId label = kLookUp ? local_class[entry.label] : entry.label;
     for (int c = 0; c < kColumns; ++c) {
-      Cell& cell = cells[c][std::size_t{codes[c][entry.row]} * width + entry.label];
+      Cell& cell = cells[c][std::size_t{codes[c][entry.row]} * width + label];
       cell = static_cast<Cell>(cell + static_cast<Cell>(entry.weight));
     }
   }
 }
 
 // Finds the cut with the least mass, the first of equals, and empties the cells of known rows. scratch.right_counts holds
-// the class weights of these rows, `total` their sum.
+// the class weights of these rows, `total` their sum; scratch.best_left gets those on the left of the cut.
 template <class C>
 Cut walk_cells(const C& criterion, const CellColumn& table, std::uint32_t width, std::uint32_t total, CutLimits limits,
                SearchScratch<std::uint32_t>& scratch) {
@@ -611,14 +617,17 @@ Cut walk_cells(const C& criterion, const CellColumn& table, std::uint32_t width,
     cut.position = code;
     cut.left = left;
     best = mass;
+    sides.copy_left(scratch.best_left.data());
   };
+  if (scratch.best_left.size() < width) scratch.best_left.resize(width);
   if constexpr (std::is_same_v<C, CountGini>) {
     scratch.cell_totals.assign(width, 0);
-    scratch.cell_left.assign(width, 0);
+    scratch.cell_left.resize(width);
     std::copy(scratch.right_counts.begin(), scratch.right_counts.end(), scratch.cell_totals.begin());
-    GiniCells sides(scratch.cell_totals.data(), scratch.cell_left.data(), width, total);
-    for (std::uint32_t code = 0; code < table.column->n_codes; ++code)
-      consider(code, sides.take(table.cells + std::size_t{code} * width), sides);
+    with_gini_cells(scratch.cell_totals.data(), scratch.cell_left.data(), width, total, [&](auto sides) {
+      for (std::uint32_t code = 0; code < table.column->n_codes; ++code)
+        consider(code, sides.take(table.cells + std::size_t{code} * width), sides);
+    });
   } else {
     TwoSides sides(criterion, NoScale{}, scratch.left_counts, scratch.right_counts);
     std::uint32_t left = 0;

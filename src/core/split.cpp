@@ -50,7 +50,7 @@ class Search {
  public:
   using W = typename C::Weight;
 
-  Search(const SearchContext& context, const NodeView<W>& node, const C& criterion, SearchScratch<W>& scratch)
+  Search(const SearchContext& context, NodeView<W>& node, const C& criterion, SearchScratch<W>& scratch)
       : context_(context), options_(*context.options), node_(node), criterion_(criterion), scratch_(scratch) {
     const auto scale = scale_of(node_);
     for (int k = 0; k < node_.n_classes(); ++k)
@@ -74,11 +74,22 @@ class Search {
         together[n_together++] = {&column, i, nullptr};
         n_cells += more;
       } else {
+        node_.number_labels();
         candidates[i] = column.nominal ? nominal(column) : numeric(column);
       }
     }
     flush();
     for (std::size_t i = 0; i < n; ++i) candidates[i].column = columns[i];
+  }
+
+  std::vector<std::uint32_t> left_codes(const Candidate& candidate) {
+    const FrameColumn& column = node_.frame->columns[static_cast<std::size_t>(candidate.column)];
+    column.codes->visit([&](const auto* codes) { group_by_code(node_, column, codes, scratch_); });
+    Sums known, missing;
+    order_by_share(participants(column, !separate(), known, missing), candidate.order_class);
+    std::vector<std::uint32_t> left;
+    for (std::uint32_t g = 0; g < candidate.cut; ++g) left.push_back(scratch_.groups.code[scratch_.order[g]]);
+    return left;
   }
 
  private:
@@ -116,14 +127,22 @@ class Search {
     if constexpr (!std::is_same_v<W, double>) {
       lay_out_cells(columns, n);
       const auto is_narrow = [](const CellColumn& c) { return c.column->codes->width() == 1; };
-      if (n == kColumnsAtOnce && std::all_of(columns, columns + n, is_narrow)) {
-        count_cells<kColumnsAtOnce, W, std::uint8_t>(node_, columns, cell_width_);
-      } else {
-        for (std::size_t c = 0; c < n; ++c)
-          columns[c].column->codes->visit([&]<class Code>(Code*) { count_cells<1, W, Code>(node_, columns + c, cell_width_); });
-      }
+      const bool at_once = n == kColumnsAtOnce && std::all_of(columns, columns + n, is_narrow);
+      if (n > 1 && !at_once) node_.number_labels();  // there will be several passes
+      if (node_.local_class != nullptr)
+        count_columns<true>(columns, n, at_once);
+      else
+        count_columns<false>(columns, n, at_once);
       for (std::size_t c = 0; c < n; ++c) candidates[columns[c].position] = numeric_by_cells(columns[c]);
     }
+  }
+
+  template <bool kLookUp>
+  void count_columns(const CellColumn* columns, std::size_t n, bool at_once) {
+    if (at_once) return count_cells<kColumnsAtOnce, kLookUp, W, std::uint8_t>(node_, columns, cell_width_);
+    for (std::size_t c = 0; c < n; ++c)
+      columns[c].column->codes->visit(
+          [&]<class Code>(Code*) { count_cells<1, kLookUp, W, Code>(node_, columns + c, cell_width_); });
   }
 
   void lay_out_cells(CellColumn* columns, std::size_t n) {
@@ -147,7 +166,19 @@ class Search {
     }
     const Cut cut = walk_cells(criterion_, table, cell_width_, static_cast<std::uint32_t>(known.true_weight),
                                limits(least_side(context_, known.true_weight)), scratch_);
-    return numeric_candidate(*table.column, cut, known, missing);
+    Candidate candidate = numeric_candidate(*table.column, cut, known, missing);
+    keep_left(*table.column, scratch_.best_left.data(), candidate);
+    return candidate;
+  }
+
+  // Keeps the classes' weights on the left of a cut, if these say what the children of the node hold.
+  template <class T>
+  void keep_left(const FrameColumn& column, const T* weights, Candidate& candidate) {
+    if (std::is_same_v<W, double> || column.has_missing || !candidate.found) return;
+    const auto n_classes = static_cast<std::size_t>(node_.n_classes());
+    W* to = scratch_.left_of_cut.row(node_.frame->index_of(column), n_classes);
+    std::copy_n(weights, n_classes, to);
+    candidate.left_known = true;
   }
 
   // Moves the missing rows' weights from scratch.right_counts to scratch.branch_counts. Returns whether there are any.
@@ -201,8 +232,10 @@ class Search {
     const Cut cut = walk_two_classes<Pair>(node_, column, ClassPair<W>{known_zero, known_one}, criterion_,
                                            limits(least_side(context_, known_weight)), scratch_);
     if (!column.has_missing && !cut.found) return {};
-    return numeric_candidate(column, cut, sums_of_two(known_zero, known_one),
-                             sums_of_two(missing.zero(), missing.one()));
+    Candidate candidate = numeric_candidate(column, cut, sums_of_two(known_zero, known_one),
+                                            sums_of_two(missing.zero(), missing.one()));
+    keep_left(column, cut.left_of_two, candidate);
+    return candidate;
   }
 
   template <class Code>
@@ -304,9 +337,8 @@ class Search {
       candidate.found = true;
       candidate.gain = gain;
       candidate.split_info = split_info({cut.left, known.weight - cut.left, missing.weight});
-      candidate.left.clear();
-      for (std::uint32_t g = 0; g < cut.position; ++g)
-        candidate.left.push_back(scratch_.groups.code[scratch_.order[g]]);
+      candidate.cut = cut.position;
+      candidate.order_class = k;
     }
     return candidate;
   }
@@ -348,7 +380,7 @@ class Search {
 
   const SearchContext& context_;
   const GrowOptions& options_;
-  const NodeView<W>& node_;
+  NodeView<W>& node_;
   const C& criterion_;
   SearchScratch<W>& scratch_;
   double split_weight_ = 0;
@@ -359,17 +391,29 @@ class Search {
 }  // namespace
 
 template <class W>
-void find_candidates(const SearchContext& context, const NodeView<W>& node, const std::int32_t* columns, std::size_t n,
+void find_candidates(const SearchContext& context, NodeView<W>& node, const std::int32_t* columns, std::size_t n,
                      SearchScratch<W>& scratch, Candidate* candidates) {
   with_criterion<W>(context, [&]<class C>(const C& criterion) {
     Search<C>(context, node, criterion, scratch).find(columns, n, candidates);
   });
 }
 
-template void find_candidates(const SearchContext&, const NodeView<std::uint32_t>&, const std::int32_t*, std::size_t,
+template <class W>
+std::vector<std::uint32_t> left_codes(const SearchContext& context, NodeView<W>& node, const Candidate& candidate,
+                                      SearchScratch<W>& scratch) {
+  return with_criterion<W>(context, [&]<class C>(const C& criterion) {
+    return Search<C>(context, node, criterion, scratch).left_codes(candidate);
+  });
+}
+
+template void find_candidates(const SearchContext&, NodeView<std::uint32_t>&, const std::int32_t*, std::size_t,
                               SearchScratch<std::uint32_t>&, Candidate*);
-template void find_candidates(const SearchContext&, const NodeView<double>&, const std::int32_t*, std::size_t,
+template void find_candidates(const SearchContext&, NodeView<double>&, const std::int32_t*, std::size_t,
                               SearchScratch<double>&, Candidate*);
+template std::vector<std::uint32_t> left_codes(const SearchContext&, NodeView<std::uint32_t>&, const Candidate&,
+                                               SearchScratch<std::uint32_t>&);
+template std::vector<std::uint32_t> left_codes(const SearchContext&, NodeView<double>&, const Candidate&,
+                                               SearchScratch<double>&);
 
 namespace {
 

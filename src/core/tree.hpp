@@ -20,7 +20,7 @@ struct Tree {
   std::size_t n_nodes() const { return feature.size(); }
 };
 
-// A node while a tree is being built or pruned: the same facts, owned by the node itself.
+// How a node is split.
 struct SplitRule {
   std::int32_t feature = -1;
   double threshold = std::numeric_limits<double>::quiet_NaN();
@@ -28,58 +28,108 @@ struct SplitRule {
   std::vector<std::int32_t> category_branch;  // empty unless the split is nominal
 };
 
-struct BuildNode {
-  SplitRule split;
-  NodeId first_child = -1;  // children are consecutive
-  std::int32_t n_children = 0;
-};
+// A tree while it is being built: nodes in the order in which they are made, with the children of a node one after the other.
+class TreeBuilder {
+ public:
+  // Forgets what there was, and makes a root.
+  void start(int n_classes, bool keeps_counts) {
+    n_classes_ = n_classes;
+    width_ = keeps_counts ? static_cast<std::size_t>(n_classes) : 0;
+    nodes_.clear();
+    category_branch_.clear();
+    counts_.clear();
+    add_nodes(1);
+  }
 
-// Lays out nodes in depth-first order with each node's children consecutive, whatever order they were made in.
-// `counts` is a table of n_classes numbers per build node, or empty; `new_id`, if given, gets the new id of each of them.
-inline Tree lay_out(const std::vector<BuildNode>& nodes, const std::vector<double>& counts, int n_classes,
-                    std::vector<NodeId>* new_id = nullptr) {
-  Tree tree;
-  tree.n_classes = n_classes;
-  const auto width = static_cast<std::size_t>(n_classes);
-  std::vector<NodeId> order{0};  // order[new id] = build id
-  std::vector<NodeId> pending{0};
-  std::vector<NodeId> new_first(nodes.size(), -1);
-  order.reserve(nodes.size());
-  tree.feature.reserve(nodes.size());
-  tree.threshold.reserve(nodes.size());
-  tree.missing_branch.reserve(nodes.size());
-  tree.child_nodes.reserve(nodes.size());
-  tree.child_start.reserve(nodes.size() + 1);
-  tree.category_start.reserve(nodes.size() + 1);
-  tree.counts.reserve(counts.size());
-  while (!pending.empty()) {
-    const NodeId id = pending.back();
-    pending.pop_back();
-    const BuildNode& node = nodes[static_cast<std::size_t>(id)];
-    new_first[static_cast<std::size_t>(id)] = static_cast<NodeId>(order.size());
-    for (int c = 0; c < node.n_children; ++c) order.push_back(node.first_child + c);
-    for (int c = node.n_children; c-- > 0;) pending.push_back(node.first_child + c);
+  // Returns the first of the children.
+  NodeId split(NodeId parent, const SplitRule& rule, int n_children) {
+    const auto first = static_cast<NodeId>(nodes_.size());
+    nodes_[static_cast<std::size_t>(parent)] = {rule.threshold, rule.feature, rule.missing_branch, first, n_children,
+                                                static_cast<std::int32_t>(category_branch_.size()),
+                                                static_cast<std::int32_t>(rule.category_branch.size())};
+    category_branch_.insert(category_branch_.end(), rule.category_branch.begin(), rule.category_branch.end());
+    add_nodes(n_children);
+    return first;
   }
-  for (const NodeId id : order) {
-    const BuildNode& node = nodes[static_cast<std::size_t>(id)];
-    tree.feature.push_back(node.split.feature);
-    tree.threshold.push_back(node.split.threshold);
-    tree.missing_branch.push_back(node.split.missing_branch);
-    for (int c = 0; c < node.n_children; ++c)
-      tree.child_nodes.push_back(new_first[static_cast<std::size_t>(id)] + c);
-    tree.child_start.push_back(static_cast<std::int32_t>(tree.child_nodes.size()));
-    tree.category_branch.insert(tree.category_branch.end(), node.split.category_branch.begin(),
-                                node.split.category_branch.end());
-    tree.category_start.push_back(static_cast<std::int32_t>(tree.category_branch.size()));
-    if (counts.empty()) continue;
-    const auto begin = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(id) * width);
-    tree.counts.insert(tree.counts.end(), begin, begin + n_classes);
+
+  bool keeps_counts() const { return width_ > 0; }
+  // A number for each class, if counts are kept.
+  double* counts(NodeId node) { return counts_.data() + static_cast<std::size_t>(node) * width_; }
+
+  // The tree in depth-first order with each node's children consecutive. `new_id`, if given, gets the new id of each node.
+  Tree finish(std::vector<NodeId>* new_id = nullptr) const {
+    std::vector<NodeId> first_child;
+    const std::vector<NodeId> order = depth_first(first_child);
+    const std::size_t n = nodes_.size();
+    Tree tree;
+    tree.n_classes = n_classes_;
+    tree.feature.resize(n);
+    tree.threshold.resize(n);
+    tree.missing_branch.resize(n);
+    tree.child_start.resize(n + 1);
+    tree.category_start.resize(n + 1);
+    tree.child_nodes.reserve(n);
+    tree.category_branch.reserve(category_branch_.size());
+    tree.counts.reserve(counts_.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      const Node& node = nodes_[static_cast<std::size_t>(order[i])];
+      tree.feature[i] = node.feature;
+      tree.threshold[i] = node.threshold;
+      tree.missing_branch[i] = node.missing_branch;
+      for (std::int32_t c = 0; c < node.n_children; ++c) tree.child_nodes.push_back(first_child[i] + c);
+      tree.child_start[i + 1] = static_cast<std::int32_t>(tree.child_nodes.size());
+      const auto categories = category_branch_.begin() + node.category_start;
+      tree.category_branch.insert(tree.category_branch.end(), categories, categories + node.n_categories);
+      tree.category_start[i + 1] = static_cast<std::int32_t>(tree.category_branch.size());
+      const auto counts = counts_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(order[i]) * width_);
+      tree.counts.insert(tree.counts.end(), counts, counts + static_cast<std::ptrdiff_t>(width_));
+    }
+    if (new_id != nullptr) {
+      new_id->resize(n);
+      for (std::size_t i = 0; i < n; ++i) (*new_id)[static_cast<std::size_t>(order[i])] = static_cast<NodeId>(i);
+    }
+    return tree;
   }
-  if (new_id != nullptr) {
-    new_id->assign(nodes.size(), -1);
-    for (std::size_t i = 0; i < order.size(); ++i) (*new_id)[static_cast<std::size_t>(order[i])] = static_cast<NodeId>(i);
+
+ private:
+  struct Node {
+    double threshold = std::numeric_limits<double>::quiet_NaN();
+    std::int32_t feature = -1, missing_branch = -1;
+    NodeId first_child = -1;
+    std::int32_t n_children = 0;
+    std::int32_t category_start = 0, n_categories = 0;
+  };
+
+  void add_nodes(int n) {
+    nodes_.resize(nodes_.size() + static_cast<std::size_t>(n));
+    counts_.resize(nodes_.size() * width_, 0.0);
   }
-  return tree;
-}
+
+  // The nodes in their new order; first_child gets the new id of the first child of each inner one.
+  std::vector<NodeId> depth_first(std::vector<NodeId>& first_child) const {
+    std::vector<NodeId> order(nodes_.size(), 0), pending{0};
+    first_child.resize(nodes_.size());
+    NodeId n_placed = 1;
+    while (!pending.empty()) {
+      const auto here = static_cast<std::size_t>(pending.back());
+      pending.pop_back();
+      const Node& node = nodes_[static_cast<std::size_t>(order[here])];
+      first_child[here] = n_placed;
+      for (std::int32_t c = node.n_children; c-- > 0;) {
+        const NodeId child = node.first_child + c;
+        order[static_cast<std::size_t>(n_placed + c)] = child;
+        if (nodes_[static_cast<std::size_t>(child)].n_children > 0) pending.push_back(n_placed + c);
+      }
+      n_placed += node.n_children;
+    }
+    return order;
+  }
+
+  int n_classes_ = 0;
+  std::size_t width_ = 0;  // of the table of counts
+  std::vector<Node> nodes_;
+  std::vector<std::int32_t> category_branch_;
+  std::vector<double> counts_;
+};
 
 }  // namespace petiole

@@ -16,6 +16,43 @@ struct Unscaled {
   }
 };
 
+// The slots for which f is true of their codes. On SSE2 sixteen at a time: f tells of sixteen bytes which are to be taken.
+#if defined(__SSE2__)
+template <class F>
+Slots slots_where(const std::uint8_t* codes, F&& f) {
+  Slots slots = 0;
+  for (std::uint32_t i = 0; i < kTwigRows; i += 16) {
+    const __m128i sixteen = _mm_load_si128(reinterpret_cast<const __m128i*>(codes + i));
+    slots |= static_cast<Slots>(static_cast<std::uint32_t>(_mm_movemask_epi8(f(sixteen)))) << i;
+  }
+  return slots;
+}
+
+Slots slots_equal_to(const std::uint8_t* codes, std::uint32_t code) {
+  return slots_where(codes, [code](__m128i of) { return _mm_cmpeq_epi8(of, _mm_set1_epi8(static_cast<char>(code))); });
+}
+
+Slots slots_up_to(const std::uint8_t* codes, std::uint32_t code) {
+  const __m128i most = _mm_set1_epi8(static_cast<char>(code));
+  return slots_where(codes, [most](__m128i of) { return _mm_cmpeq_epi8(_mm_max_epu8(of, most), most); });
+}
+#else
+template <class F>
+Slots slots_where(const std::uint8_t* codes, F&& f) {
+  Slots slots = 0;
+  for (std::uint32_t i = 0; i < kTwigRows; ++i) slots |= Slots{f(codes[i])} << i;
+  return slots;
+}
+
+Slots slots_equal_to(const std::uint8_t* codes, std::uint32_t code) {
+  return slots_where(codes, [code](std::uint8_t of) { return of == code; });
+}
+
+Slots slots_up_to(const std::uint8_t* codes, std::uint32_t code) {
+  return slots_where(codes, [code](std::uint8_t of) { return of <= code; });
+}
+#endif
+
 // The best cut so far, the first of equals.
 template <class C>
 class BestCut {
@@ -73,7 +110,6 @@ void Twig<W>::open(const SearchContext& context, const Window<W>& window) {
   for (ClassId& local : local_class_)
     if (local != kAbsent) local = static_cast<ClassId>(n_classes_++);
   std::fill_n(slots_of_class_.begin(), n_classes_, Slots{0});
-  totals_.resize(n_classes_);
   const std::vector<double>& class_scale = context.options->class_scale;
   for (std::uint32_t i = 0; i < n_; ++i) {
     local_label_[i] = local_class_[label_[i]];
@@ -87,22 +123,25 @@ void Twig<W>::enter(Slots node) {
   node_ = node;
   n_present_ = 0;
   true_total_ = heaviest_ = 0;
-  mass_known_ = false;
-  for (std::uint32_t k = 0; k < n_classes_; ++k) {
-    const Slots here = slots_of_class_[k] & node;
-    W total{0}, true_total{0};
-    for_each_slot(here, [&](std::uint32_t slot) {
-      true_total += weight_[slot];
-      if constexpr (std::is_same_v<W, double>) total += scaled_[slot];
-      node_label_[slot] = static_cast<std::uint8_t>(n_present_);
-    });
-    if constexpr (!std::is_same_v<W, double>) total = true_total;  // counts are never scaled
-    totals_[k] = total;
-    true_total_ += true_total;
-    heaviest_ = std::max(heaviest_, true_total);
-    node_totals_[n_present_] = total;
-    n_present_ += here != 0;
-  }
+  prepared_ = false;
+  std::uint64_t present = 0;  // classes of the twig
+  for_each_slot(node, [&](std::uint32_t slot) {
+    const std::uint32_t k = local_label_[slot];
+    class_weight_[k] += weight_[slot];
+    if constexpr (std::is_same_v<W, double>) class_scaled_[k] += scaled_[slot];
+    present |= std::uint64_t{1} << k;
+  });
+  for_each_slot(present, [&](std::uint32_t k) {
+    const W weight = std::exchange(class_weight_[k], W{0});
+    if constexpr (std::is_same_v<W, double>)
+      node_totals_[n_present_] = std::exchange(class_scaled_[k], W{0});
+    else
+      node_totals_[n_present_] = weight;  // counts are never scaled
+    true_total_ += weight;
+    heaviest_ = std::max(heaviest_, weight);
+    label_at_node_[k] = static_cast<std::uint8_t>(n_present_++);
+  });
+  for_each_slot(node, [&](std::uint32_t slot) { node_label_[slot] = label_at_node_[local_label_[slot]]; });
 }
 
 // Codes of the twig's rows from 0 to at most 63 that keep the order of the column's codes.
@@ -176,7 +215,7 @@ Cut Twig<W>::cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& 
   group(codes);
   right_.assign(node_totals_.begin(), node_totals_.begin() + n_present_);
   TwoSides sides(criterion, Unscaled{}, left_, right_);
-  BestCut<C> best(criterion, least_side(), true_total_, weight_of_node_);
+  BestCut<C> best(criterion, least_side_, true_total_, weight_of_node_);
   W left{0};
   for (std::uint32_t g = 0; g + 1 < n_groups_; ++g) {
     for_each_slot(groups_[g], [&](std::uint32_t slot) {
@@ -197,7 +236,7 @@ Cut Twig<W>::cut_two_classes(const C& criterion, const std::uint8_t* codes, Twig
     pairs_[codes[slot]] += static_cast<std::uint32_t>(weight_[slot]) << (16 * node_label_[slot]);
     present |= std::uint64_t{1} << codes[slot];
   });
-  BestCut<C> best(criterion, least_side(), true_total_, weight_of_node_);
+  BestCut<C> best(criterion, least_side_, true_total_, weight_of_node_);
   const W zeros = node_totals_[0], ones = node_totals_[1];
   std::uint32_t left = 0;
   for (; present != 0; present &= present - 1) {
@@ -215,34 +254,42 @@ template <class W>
 template <class C>
 Cut Twig<W>::cut_cells(const C& criterion, const std::uint8_t* codes, TwigCut& cut) {
   const std::uint32_t width = cell_width(n_present_);
-  std::fill_n(cell_left_.begin(), width, Cell{0});
-  std::fill_n(cell_totals_.begin(), width, Cell{0});
-  std::copy_n(node_totals_.begin(), n_present_, cell_totals_.begin());
   std::uint64_t present = 0;
   for_each_slot(node_, [&](std::uint32_t slot) {
     Cell& cell = cells_[codes[slot] * width + node_label_[slot]];
     cell = static_cast<Cell>(cell + static_cast<Cell>(weight_[slot]));
     present |= std::uint64_t{1} << codes[slot];
   });
-  GiniCells sides(cell_totals_.data(), cell_left_.data(), width, static_cast<std::uint32_t>(true_total_));
-  BestCut<C> best(criterion, least_side(), true_total_, weight_of_node_);
-  for (; present != 0; present &= present - 1) {
-    const std::uint32_t code = first_slot(present);
-    const std::uint32_t left = sides.take(&cells_[code * width]);
-    if (best.consider(static_cast<W>(left), left, [&] { return sides.mass(); })) cut = {code, first_slot(present & (present - 1))};
-  }
+  BestCut<C> best(criterion, least_side_, true_total_, weight_of_node_);
+  with_gini_cells(cell_totals_.data(), cell_left_.data(), width, static_cast<std::uint32_t>(true_total_), [&](auto sides) {
+    for (; present != 0; present &= present - 1) {
+      const std::uint32_t code = first_slot(present);
+      const std::uint32_t left = sides.take(&cells_[code * width]);
+      if (best.consider(static_cast<W>(left), left, [&] { return sides.mass(); })) cut = {code, first_slot(present & (present - 1))};
+    }
+  });
   return best.finish();
 }
 
 template <class W>
 template <class C>
-Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& twig_cut) {
-  if (!mass_known_) {
-    weight_of_node_ = 0;
-    for (std::uint32_t k = 0; k < n_classes_; ++k) weight_of_node_ += static_cast<double>(totals_[k]);
-    mass_ = criterion.real(mass_of(criterion, totals_.data(), static_cast<int>(n_classes_)));
-    mass_known_ = true;
+void Twig<W>::prepare_search(const C& criterion) {
+  if (prepared_) return;
+  weight_of_node_ = 0;
+  for (std::uint32_t k = 0; k < n_present_; ++k) weight_of_node_ += static_cast<double>(node_totals_[k]);
+  mass_ = criterion.real(mass_of(criterion, node_totals_.data(), static_cast<int>(n_present_)));
+  least_side_ = weight_bound<W>(least_side(*context_, static_cast<double>(true_total_)));
+  if constexpr (!std::is_same_v<W, double>) {
+    std::fill_n(cell_totals_.begin(), cell_width(n_present_), Cell{0});
+    for (std::uint32_t k = 0; k < n_present_; ++k) cell_totals_[k] = static_cast<Cell>(node_totals_[k]);
   }
+  prepared_ = true;
+}
+
+template <class W>
+template <class C>
+Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& twig_cut) {
+  prepare_search(criterion);
   constexpr bool kCounts = !std::is_same_v<W, double>;
   const bool narrow = kCounts && static_cast<double>(true_total_) <= kMostCellWeight;
   Cut cut;
@@ -256,12 +303,6 @@ Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigC
   return numeric_candidate(*context_, cut, mass_, weight_of_node_, static_cast<double>(true_total_));
 }
 
-// What each side of a numeric cut must weigh.
-template <class W>
-W Twig<W>::least_side() const {
-  return weight_bound<W>(petiole::least_side(*context_, static_cast<double>(true_total_)));
-}
-
 template <class W>
 Candidate Twig<W>::find(std::int32_t column, TwigCut& cut) {
   const std::uint8_t* codes = ranked(static_cast<std::size_t>(column)).codes.data();
@@ -273,13 +314,8 @@ Candidate Twig<W>::find(std::int32_t column, TwigCut& cut) {
 template <class W>
 TwigSides Twig<W>::sides_of(std::int32_t column, TwigCut cut) {
   const std::uint8_t* codes = ranked(static_cast<std::size_t>(column)).codes.data();
-  TwigSides sides;
-  for_each_slot(node_, [&](std::uint32_t slot) {
-    if (codes[slot] == cut.low) sides.low = slot;
-    if (codes[slot] == cut.high) sides.high = slot;
-    sides.left |= Slots{codes[slot] <= cut.low} << slot;
-  });
-  return sides;
+  return {node_ & slots_up_to(codes, cut.low), first_slot(node_ & slots_equal_to(codes, cut.low)),
+          first_slot(node_ & slots_equal_to(codes, cut.high))};
 }
 
 template class Twig<std::uint32_t>;

@@ -48,6 +48,9 @@ class Twig {
   }
   const Frame& frame() const { return *frame_; }
 
+  // Whether all these slots are of one class.
+  bool is_pure(Slots node) const { return node == 0 || (node & ~slots_of_class_[local_label_[first_slot(node)]]) == 0; }
+
   // Makes these slots the node that is searched.
   void enter(Slots node);
   double node_weight() const { return static_cast<double>(true_total_); }
@@ -64,7 +67,7 @@ class Twig {
   struct RankedColumn {
     std::uint64_t twig = 0;  // the twig that the codes are of
     Slots missing = 0;
-    std::array<std::uint8_t, kTwigRows> codes{};  // where a value is not missing
+    alignas(16) std::array<std::uint8_t, kTwigRows> codes{};  // where a value is not missing
   };
 
   const RankedColumn& ranked(std::size_t column);
@@ -78,7 +81,8 @@ class Twig {
   template <class C>
   Cut cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
   void group(const std::uint8_t* codes);
-  W least_side() const;
+  template <class C>
+  void prepare_search(const C& criterion);
 
   const SearchContext* context_ = nullptr;
   const Frame* frame_ = nullptr;
@@ -93,13 +97,16 @@ class Twig {
   std::vector<RankedColumn> columns_;
 
   Slots node_ = 0;
-  std::vector<W> totals_;  // of the twig's classes at the node, as the criterion sees them
+  std::array<W, kTwigRows> class_weight_{}, class_scaled_{};  // by class of the twig; all zero between calls
+  std::array<std::uint8_t, kTwigRows> label_at_node_;         // of the twig's classes
   std::uint32_t n_present_ = 0;
   W true_total_{0}, heaviest_{0};
-  double weight_of_node_ = 0, mass_ = 0;  // as the criterion sees them; computed when the first column is searched
-  bool mass_known_ = false;
+  // What the search of every column needs, computed when the first is searched.
+  bool prepared_ = false;
+  double weight_of_node_ = 0, mass_ = 0;  // as the criterion sees them
+  W least_side_{0};                       // what each side of a cut must weigh
   std::array<std::uint8_t, kTwigRows> node_label_;  // among the classes of the node
-  std::array<W, kTwigRows> node_totals_;            // of these classes
+  std::array<W, kTwigRows> node_totals_;            // of these classes, as the criterion sees them
 
   // By code; all empty between calls.
   std::array<Slots, kTwigRows> slots_of_code_{};
