@@ -131,7 +131,6 @@ void with_gini_cells(const Cell* totals, Cell* left, std::uint32_t width, std::u
   }
 }
 #else
-
 class GiniCells {
  public:
   GiniCells(const Cell* totals, Cell* left, std::uint32_t width, std::uint32_t total_weight)

@@ -104,20 +104,24 @@ bool in_usual_order(const Tree& tree, const Codes& n_children) {
 
 PackedTree pack(const Tree& tree, LeafFacts leaves) {
   PackedTree packed;
-  std::vector<std::int32_t> n_children, feature, missing, n_categories, branches;
-  for (auto* room : {&n_children, &feature, &missing, &n_categories}) room->reserve(tree.n_nodes());
-  const std::size_t n_leaves = leaves.votes.size();
-  packed.threshold.reserve(tree.n_nodes() - n_leaves);
+  const std::size_t n_nodes = tree.n_nodes();
+  std::vector<std::int32_t> n_children(n_nodes), feature(n_nodes), missing(n_nodes), n_categories(n_nodes), branches;
+  packed.threshold.resize(n_nodes);
   bool any_missing = false;
-  for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
-    n_children.push_back(tree.child_start[i + 1] - tree.child_start[i]);
-    if (n_children.back() == 0) continue;
-    feature.push_back(tree.feature[i]);
-    packed.threshold.push_back(tree.threshold[i]);
-    missing.push_back(tree.missing_branch[i] + 1);
-    any_missing |= missing.back() != 0;
-    n_categories.push_back(tree.category_start[i + 1] - tree.category_start[i]);
+  std::size_t n_inner = 0;
+  for (std::size_t i = 0; i < n_nodes; ++i) {
+    n_children[i] = tree.child_start[i + 1] - tree.child_start[i];
+    // Written and then kept or overwritten: leaves come in no order that could be foreseen.
+    feature[n_inner] = tree.feature[i];
+    packed.threshold[n_inner] = tree.threshold[i];
+    missing[n_inner] = tree.missing_branch[i] + 1;
+    n_categories[n_inner] = tree.category_start[i + 1] - tree.category_start[i];
+    any_missing |= tree.missing_branch[i] >= 0;
+    n_inner += n_children[i] > 0;
   }
+  for (auto* of_inner : {&feature, &missing, &n_categories}) of_inner->resize(n_inner);
+  packed.threshold.resize(n_inner);
+  packed.threshold.shrink_to_fit();
   for (const std::int32_t branch : tree.category_branch) branches.push_back(branch + 1);
   packed.n_children = to_codes(n_children);
   packed.feature = to_codes(feature);

@@ -20,6 +20,9 @@ class LeafCounts {
   // The entries of each leaf, with the classes of a leaf in increasing order.
   LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::vector<ClassId>& classes,
              const std::vector<double>& weights);
+  LeafCounts(const std::vector<std::uint32_t>& n_entries, const std::vector<ClassId>& classes,
+             const std::vector<std::uint32_t>& weights)
+      : n_entries_(to_codes(n_entries)), class_(to_codes(classes)), whole_(to_codes(weights)) {}
   LeafCounts(Codes n_entries, Codes classes, Codes whole, std::vector<double> real)
       : n_entries_(std::move(n_entries)), class_(std::move(classes)), whole_(std::move(whole)), real_(std::move(real)) {}
 

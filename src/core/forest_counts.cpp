@@ -7,7 +7,7 @@ namespace {
 
 // Counts the rows of one tree for which weight_of(copies, weight) is positive.
 template <class F>
-LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingRows rows, int n_classes, LeafTally& tally,
+LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingRows rows, int n_classes, LeafTally<double>& tally,
                       F&& weight_of) {
   tally.add_up(static_cast<std::size_t>(tree.n_leaves), n_classes, [&](auto&& add) {
     for (std::size_t row = 0; row < n_rows; ++row) {
@@ -16,7 +16,7 @@ LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingR
       tree.reach.visit(row, [&](LeafId leaf, double share) { add(leaf, rows.labels[row], share * weight); });
     }
   });
-  LeafEntries entries;
+  LeafEntries<double> entries;
   return packed_counts(tally, entries);
 }
 
@@ -24,7 +24,7 @@ LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingR
 
 ForestCounts count_members(const Members& members, TrainingRows rows, int n_classes, bool distinct, ThreadPool& pool) {
   ForestCounts counts{n_classes, std::vector<ForestCounts::OfTree>(members.trees.size())};
-  std::vector<LeafTally> tallies(static_cast<std::size_t>(pool.n_threads()));
+  std::vector<LeafTally<double>> tallies(static_cast<std::size_t>(pool.n_threads()));
   pool.run(static_cast<int>(members.trees.size()), [&](int thread, int item) {
     const auto t = static_cast<std::size_t>(item);
     const auto count = [&](auto&& weight_of) {

@@ -17,7 +17,7 @@ constexpr std::uint32_t kShrink = 4;
 // unless the frame is this small anyway,
 constexpr RowId kSmallFrame = 64;
 // or stays in the second cache and has few codes to walk.
-constexpr std::size_t kCacheBytes = 128 << 10;
+constexpr std::size_t kCacheBytes = 512 << 10;
 // Cells (rows x attributes) from which a node's attributes are searched by several threads.
 constexpr std::uint64_t kParallelCells = 1 << 15;
 
@@ -68,7 +68,7 @@ class Grower {
     multiplicity_ = multiplicity;
     interrupt_ = &interrupt;
     placement_ = placement;
-    if (placement_ != nullptr) placement_->clear();
+    if (placement_ != nullptr) placement_->template clear<W>();
     builder_.start(dataset_.n_classes, placement == nullptr);
     pending_.clear();
     add_root(start);
@@ -163,11 +163,12 @@ class Grower {
   void record_leaf(const Task<W>& task) {
     if (placement_ == nullptr) return;
     const Window<W>& window = task.window;
+    Entries<W>& placed = placement_->template entries<W>();
     for (std::uint32_t i = 0; i < window.size(); ++i) {
       const Entry<W>& entry = window.entries()[i];
-      placement_->add_row(window.frame->dataset_row(entry.row), entry.label, static_cast<double>(entry.weight));
+      placed.push_back({window.frame->dataset_row(entry.row), entry.label, entry.weight});
     }
-    placement_->end_leaf(task.node);
+    placement_->template end_leaf<W>(task.node);
   }
 
   void split_if_useful(Task<W> task) {
@@ -221,10 +222,12 @@ class Grower {
 
   void record_leaf(const TwigTask& task) {
     if (placement_ == nullptr) return;
+    Entries<W>& placed = placement_->template entries<W>();
     for_each_slot(task.slots, [&](std::uint32_t slot) {
-      placement_->add_row(twig_.frame().dataset_row(twig_.row(slot)), twig_.label(slot), static_cast<double>(twig_.weight(slot)));
+      placed.push_back(twig_.entry(slot));
+      placed.back().row = twig_.frame().dataset_row(placed.back().row);
     });
-    placement_->end_leaf(task.node);
+    placement_->template end_leaf<W>(task.node);
   }
 
   void search_twig(const TwigTask& task, std::size_t first) {

@@ -7,6 +7,7 @@
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "parallel.hpp"
+#include "partition.hpp"
 #include "tree.hpp"
 
 namespace petiole {
@@ -14,26 +15,34 @@ namespace petiole {
 // How often each row is in the tree's sample, 0 for not at all; empty: every row once.
 using Multiplicity = std::span<const std::uint32_t>;
 
-// The rows of a tree's sample by leaf: those of group g are rows[start[g]] to rows[start[g + 1] - 1], in increasing order.
+// The rows of a tree's sample by leaf: those of group g are the entries from start[g] to start[g + 1] - 1, in increasing order.
 struct Placement {
-  struct Row {
-    RowId row;
-    ClassId label;
-    double weight;  // with its copies
-  };
   std::vector<NodeId> leaf;             // of each group; every leaf has one
   std::vector<std::uint32_t> start{0};  // and the end of the last
-  std::vector<Row> rows;
+  bool is_whole = true;                 // which entries there are:
+  Entries<std::uint32_t> whole;
+  Entries<double> real;
 
+  // The rows of the dataset, and their weights with all copies.
+  template <class W>
+  auto& entries() {
+    if constexpr (std::is_same_v<W, double>)
+      return real;
+    else
+      return whole;
+  }
+
+  template <class W>
   void clear() {
     leaf.clear();
     start.assign(1, 0);
-    rows.clear();
+    is_whole = !std::is_same_v<W, double>;
+    entries<W>().clear();
   }
-  void add_row(RowId row, ClassId label, double weight) { rows.push_back({row, label, weight}); }
+  template <class W>
   void end_leaf(NodeId node) {
     leaf.push_back(node);
-    start.push_back(static_cast<std::uint32_t>(rows.size()));
+    start.push_back(static_cast<std::uint32_t>(entries<W>().size()));
   }
 };
 

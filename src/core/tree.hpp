@@ -68,7 +68,7 @@ class TreeBuilder {
     tree.missing_branch.resize(n);
     tree.child_start.resize(n + 1);
     tree.category_start.resize(n + 1);
-    tree.child_nodes.reserve(n);
+    tree.child_nodes.resize(n + 1);
     tree.category_branch.reserve(category_branch_.size());
     tree.counts.reserve(counts_.size());
     for (std::size_t i = 0; i < n; ++i) {
@@ -76,14 +76,19 @@ class TreeBuilder {
       tree.feature[i] = node.feature;
       tree.threshold[i] = node.threshold;
       tree.missing_branch[i] = node.missing_branch;
-      for (std::int32_t c = 0; c < node.n_children; ++c) tree.child_nodes.push_back(first_child[i] + c);
-      tree.child_start[i + 1] = static_cast<std::int32_t>(tree.child_nodes.size());
+      NodeId* children = tree.child_nodes.data() + tree.child_start[i];
+      // Whether a node is a leaf cannot be foreseen: two children are always written, and kept or overwritten.
+      children[0] = first_child[i];
+      children[1] = first_child[i] + 1;
+      for (std::int32_t c = 2; c < node.n_children; ++c) children[c] = first_child[i] + c;
+      tree.child_start[i + 1] = tree.child_start[i] + node.n_children;
       const auto categories = category_branch_.begin() + node.category_start;
       tree.category_branch.insert(tree.category_branch.end(), categories, categories + node.n_categories);
       tree.category_start[i + 1] = static_cast<std::int32_t>(tree.category_branch.size());
       const auto counts = counts_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(order[i]) * width_);
       tree.counts.insert(tree.counts.end(), counts, counts + static_cast<std::ptrdiff_t>(width_));
     }
+    tree.child_nodes.resize(n - 1);
     if (new_id != nullptr) {
       new_id->resize(n);
       for (std::size_t i = 0; i < n; ++i) (*new_id)[static_cast<std::size_t>(order[i])] = static_cast<NodeId>(i);
