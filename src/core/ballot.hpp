@@ -88,6 +88,9 @@ class Ballot {
     return decide(row, reach_of, takes_part, votes.data());
   }
 
+  // The votes of a tree's leaves.
+  const ClassId* leaf_votes(std::size_t tree) const { return leaf_votes_[tree].data(); }
+
   // The vote of one tree.
   std::size_t vote(std::size_t tree, const TreeReach& reach, std::size_t row) const {
     return reach.is_spread(row) ? vote_of_spread(reach, tree, row)

@@ -38,6 +38,12 @@ class Codes {
   bool empty() const { return size_ == 0; }
   int width() const { return width_; }
 
+  // All of them as wider numbers.
+  template <class T>
+  std::vector<T> widened() const {
+    return visit([this](const auto* codes) { return std::vector<T>(codes, codes + size_); });
+  }
+
   std::uint32_t at(std::size_t i) const {
     return visit([i](const auto* codes) { return static_cast<std::uint32_t>(codes[i]); });
   }

@@ -63,18 +63,13 @@ class LeafCounts {
   // Calls f(leaf, classes, weights, n) for each leaf in turn.
   template <class F>
   void visit(F&& f) const {
-    std::vector<ClassId> labels;
-    std::vector<double> weights;
+    const std::vector<ClassId> labels = class_.widened<ClassId>();
+    const std::vector<double> weights = real_.empty() ? whole_.widened<double>() : real_;
     std::size_t entry = 0;
     for (std::size_t leaf = 0; leaf < n_entries_.size(); ++leaf) {
-      const std::uint32_t n = n_entries_.at(leaf);
-      labels.clear();
-      weights.clear();
-      for (std::uint32_t e = 0; e < n; ++e, ++entry) {
-        labels.push_back(static_cast<ClassId>(class_.at(entry)));
-        weights.push_back(weight(entry));
-      }
-      f(leaf, labels.data(), weights.data(), std::size_t{n});
+      const std::size_t n = n_entries_.at(leaf);
+      f(leaf, labels.data() + entry, weights.data() + entry, n);
+      entry += n;
     }
   }
 

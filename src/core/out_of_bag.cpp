@@ -7,16 +7,16 @@ namespace petiole {
 namespace {
 
 constexpr std::size_t kRowsPerItem = 2048;
-constexpr std::size_t kRowsPerBallot = 256;  // whose votes stay in the first caches
+constexpr std::size_t kRowsPerBallot = 256;  // whose votes stay in the first cache
 // Weights below this are what subtraction leaves of nothing.
 constexpr double kNothing = 1e-9;
 
-// Runs body(begin, end) over rows in parallel.
+// Runs body(thread, begin, end) over rows in parallel.
 template <class F>
 void over_rows(std::size_t n_rows, ThreadPool& pool, F&& body, std::size_t rows_per_item = kRowsPerItem) {
-  pool.run(static_cast<int>((n_rows + rows_per_item - 1) / rows_per_item), [&](int, int item) {
+  pool.run(static_cast<int>((n_rows + rows_per_item - 1) / rows_per_item), [&](int thread, int item) {
     const std::size_t begin = static_cast<std::size_t>(item) * rows_per_item;
-    body(begin, std::min(n_rows, begin + rows_per_item));
+    body(static_cast<std::size_t>(thread), begin, std::min(n_rows, begin + rows_per_item));
   });
 }
 
@@ -31,7 +31,7 @@ void divide(double* out, const std::vector<double>& shares, std::size_t width) {
 // share, to) returns the share that counts.
 template <class F>
 void average_unseen(const Members& members, std::size_t width, Asked asked, ThreadPool& pool, double* out, F&& add) {
-  over_rows(asked.n, pool, [&](std::size_t begin, std::size_t end) {
+  over_rows(asked.n, pool, [&](std::size_t, std::size_t begin, std::size_t end) {
     std::fill(out + begin * width, out + end * width, 0.0);
     std::vector<double> shares(end - begin, 0.0);
     for (std::size_t t = 0; t < members.trees.size(); ++t) {
@@ -53,14 +53,26 @@ void average_unseen(const Members& members, std::size_t width, Asked asked, Thre
 void out_of_bag_votes(const Members& members, const Ballot& ballot, ThreadPool& pool, std::int32_t* winners,
                       double* votes) {
   const std::size_t width = ballot.n_classes();
-  over_rows(members.n_rows, pool, [&](std::size_t begin, std::size_t end) {
-    std::fill(votes + begin * width, votes + end * width, 0.0);
+  std::vector<std::vector<std::uint32_t>> counts(static_cast<std::size_t>(pool.n_threads()));
+  over_rows(members.n_rows, pool, [&](std::size_t thread, std::size_t begin, std::size_t end) {
+    auto& of_rows = counts[thread];
+    of_rows.assign((end - begin) * width, 0);
     // Trees outside: each is read once, in order. Whether a tree has seen a row is random, so there is no branch on it.
     for (std::size_t t = 0; t < ballot.n_trees(); ++t) {
       const Members::OfTree& tree = members.trees[t];
-      for (std::size_t row = begin; row < end; ++row)
-        votes[row * width + ballot.vote(t, tree.reach, row)] += static_cast<double>(tree.copies_of(row) == 0);
+      std::uint32_t* of_row = of_rows.data();
+      if (tree.copies.empty()) continue;
+      if (tree.reach.any_spread()) {
+        for (std::size_t row = begin; row < end; ++row, of_row += width)
+          of_row[ballot.vote(t, tree.reach, row)] += tree.copies[row] == 0;
+        continue;
+      }
+      const LeafId* leaves = tree.reach.leaves();
+      const std::uint16_t* copies = tree.copies.data();
+      const ClassId* leaf_votes = ballot.leaf_votes(t);
+      for (std::size_t row = begin; row < end; ++row, of_row += width) of_row[leaf_votes[leaves[row]]] += copies[row] == 0;
     }
+    std::copy(of_rows.begin(), of_rows.end(), votes + begin * width);
     for (std::size_t row = begin; row < end; ++row)
       winners[row] = ballot.decide(
           row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },

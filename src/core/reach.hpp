@@ -22,6 +22,7 @@ class TreeReach {
   LeafId* leaves() { return leaf_.data(); }
   const LeafId* leaves() const { return leaf_.data(); }
   bool is_spread(std::size_t row) const { return leaf_[row] < 0; }
+  bool any_spread() const { return part_start_.size() > 1; }
 
   // Adds a part of a row that is spread; end_row says whose parts these were. A single part is no spread.
   void add_part(LeafId leaf, double share) {

@@ -147,10 +147,11 @@ template <class W>
 LeafFacts TreeCounter::facts_of_sample(Tree& tree, Scratch& scratch, Members::OfTree* members) const {
   const Placement& placement = scratch.placement;
   const Entry<W>* placed = scratch.placement.entries<W>().data();
-  auto& [by_leaf, of_leaf, counted, grown] = scratch.tallies<W>();
+  auto& [by_leaf, of_leaf, counted, grown, sums] = scratch.tallies<W>();
   of_leaf.reset(dataset_.n_classes);
   counted.clear();
   grown.clear();
+  sums.clear();
   LeafFacts facts;
   bool any_empty = false;
   LeafId leaf = 0;
@@ -163,21 +164,25 @@ LeafFacts TreeCounter::facts_of_sample(Tree& tree, Scratch& scratch, Members::Of
     ++leaf;
     counted.add_leaf();
     grown.add_leaf();
+    sums.add_leaf();
     Vote vote(prior_);
+    W sum{0};
     of_leaf.take([&](ClassId k, W once, W copies) {
       if (counts_once()) counted.add(k, once);
       grown.add(k, copies);
       vote.consider(k, static_cast<double>(copies));
+      sum += copies;
     });
+    if (sum > 0) sums.add(0, sum);
     facts.votes.push_back(vote.winner());
     any_empty |= begin == end;
   }
   LeafCounts of_growth = grown.packed();
   if (any_empty) facts.votes = leaf_votes(tree, node_counts(tree, of_growth, dataset_.n_classes), prior_);
   // A category that a node has not seen is spread, and so is a missing value.
-  tree.spread_weights = can_spread_ ? node_counts(tree, of_growth.summed(), 1) : std::vector<double>(tree.n_nodes(), 1.0);
+  tree.spread_weights = can_spread_ ? node_counts(tree, sums.packed(), 1) : std::vector<double>(tree.n_nodes(), 1.0);
   if (counts_once()) {
-    facts.spread_weights = of_growth.summed();
+    facts.spread_weights = sums.packed();
     facts.in_bag = counted.packed();
   } else {
     facts.in_bag = std::move(of_growth);
@@ -188,7 +193,7 @@ LeafFacts TreeCounter::facts_of_sample(Tree& tree, Scratch& scratch, Members::Of
 // Counts the rows outside the sample where they have got to, each once.
 template <class W>
 LeafCounts TreeCounter::count_unseen(Scratch& scratch, std::size_t n_leaves) const {
-  auto& [by_leaf, of_leaf, counted, grown] = scratch.tallies<W>();
+  auto& [by_leaf, of_leaf, counted, grown, sums] = scratch.tallies<W>();
   by_leaf.add_up(n_leaves, dataset_.n_classes, [&](auto&& add) {
     for (std::size_t i = 0; i < scratch.unseen.size(); ++i) {
       const RowId row = scratch.unseen[i];

@@ -14,7 +14,7 @@ class TreeCounter {
   struct Tallies {
     LeafTally<W> by_leaf;
     ClassTally<W> of_leaf;
-    LeafEntries<W> counted, grown;
+    LeafEntries<W> counted, grown, sums;
   };
 
   // What one thread needs.

@@ -13,92 +13,180 @@ constexpr std::size_t kMostRowsPerBlock = 1024;
 constexpr std::size_t kAnswerNumbers = 1 << 14;
 // Weights below this are what subtraction leaves of nothing.
 constexpr double kNothing = 1e-9;
-constexpr std::ptrdiff_t kFewParts = 32;
+// Up to this many keys of a leaf are searched one by one.
+constexpr std::size_t kFewKeys = 32;
+
+// A vote and a class in one number, in the order of the tables; rows without a vote have none.
+using Key = std::uint32_t;
+constexpr Key kNoKey = std::numeric_limits<Key>::max();
+Key key_of(std::uint32_t vote, ClassId label) { return vote << 16 | label; }
+ClassId vote_of(Key key) { return static_cast<ClassId>(key >> 16); }
+ClassId label_of(Key key) { return static_cast<ClassId>(key & 0xffff); }
 
 // A part of a training row at a leaf.
-struct Part {
-  std::uint32_t key;  // vote and class in one number, in the order of the tables
-  bool unseen;
-  double weight;
+class WeighedPart {
+ public:
+  using Weight = double;
+  WeighedPart() = default;
+  WeighedPart(Key key, bool unseen, double weight) : key_(key), unseen_(unseen), weight_(weight) {}
+  Key key() const { return key_; }
+  bool unseen() const { return unseen_; }
+  double weight() const { return weight_; }
 
-  static std::uint32_t key_of(std::uint32_t vote, ClassId label) { return vote << 16 | label; }
-  ClassId vote() const { return static_cast<ClassId>(key >> 16); }
-  ClassId label() const { return static_cast<ClassId>(key & 0xffff); }
+ private:
+  Key key_;
+  bool unseen_;
+  double weight_;
+};
+
+// A whole row that weighs 1, as most do: four bytes instead of sixteen.
+class UnitPart {
+ public:
+  using Weight = std::uint32_t;
+  UnitPart() = default;
+  UnitPart(Key key, bool unseen) : bits_(key << 1 | unseen) {}
+  static bool fits(int n_classes) { return n_classes <= 1 << 15; }
+  Key key() const { return bits_ >> 1; }
+  bool unseen() const { return (bits_ & 1) != 0; }
+  Weight weight() const { return 1; }
+
+ private:
+  std::uint32_t bits_;
 };
 
 // The parts at every leaf, grouped by leaf.
+template <class Part>
 struct PartsByLeaf {
-  std::vector<std::size_t> start, next;
+  std::vector<std::uint32_t> start, next;
   std::vector<Part> parts;
 };
 
-void find_parts(const Members::OfTree& tree, std::size_t n_rows, const std::int32_t* votes, TrainingRows rows, bool distinct,
-                PartsByLeaf& found) {
-  found.start.assign(static_cast<std::size_t>(tree.n_leaves) + 1, 0);
-  const auto over_parts = [&](auto&& f) {
-    for (std::size_t row = 0; row < n_rows; ++row)
-      if (votes[row] >= 0) tree.reach.visit(row, [&](LeafId leaf, double share) { f(row, static_cast<std::size_t>(leaf), share); });
-  };
-  over_parts([&](std::size_t, std::size_t leaf, double) { ++found.start[leaf + 1]; });
+// over_parts(f) calls f(leaf, part) for all parts; it is called twice.
+template <class Part, class F>
+void group_parts(std::size_t n_leaves, PartsByLeaf<Part>& found, F&& over_parts) {
+  found.start.assign(n_leaves + 1, 0);
+  over_parts([&](LeafId leaf, const auto&) { ++found.start[static_cast<std::size_t>(leaf) + 1]; });
   std::partial_sum(found.start.begin(), found.start.end(), found.start.begin());
   found.parts.resize(found.start.back());
-  auto& next = found.next;
-  next = found.start;
-  over_parts([&](std::size_t row, std::size_t leaf, double share) {
-    const std::uint16_t copies = tree.copies_of(row);
-    const double weight = share * rows.weight(row) * (distinct ? 1 : std::max<std::uint16_t>(copies, 1));
-    found.parts[next[leaf]++] = {Part::key_of(static_cast<std::uint32_t>(votes[row]), rows.labels[row]), copies == 0, weight};
+  found.next = found.start;
+  over_parts([&](LeafId leaf, const auto& part_of) { found.parts[found.next[static_cast<std::size_t>(leaf)]++] = part_of(); });
+}
+
+// Rows of any weight, which may be spread.
+void find_parts(const Members::OfTree& tree, const std::vector<Key>& keys, TrainingRows rows, bool distinct,
+                PartsByLeaf<WeighedPart>& found) {
+  group_parts(static_cast<std::size_t>(tree.n_leaves), found, [&](auto&& f) {
+    for (std::size_t row = 0; row < keys.size(); ++row) {
+      if (keys[row] == kNoKey) continue;
+      const std::uint16_t copies = tree.copies_of(row);
+      const double weight = rows.weight(row) * (distinct ? 1 : std::max<std::uint16_t>(copies, 1));
+      tree.reach.visit(row, [&](LeafId leaf, double share) { f(leaf, [&] { return WeighedPart(keys[row], copies == 0, share * weight); }); });
+    }
   });
 }
 
-// Sorts by vote and class; equals stay in order.
-void sort_parts(Part* begin, Part* end) {
-  const auto before = [](const Part& a, const Part& b) { return a.key < b.key; };
-  if (end - begin > kFewParts) return std::stable_sort(begin, end, before);
-  // Most leaves hold a few rows, for which stable_sort's buffer costs more than the sorting.
-  for (Part* next = begin; next != end; ++next) {
-    const Part part = *next;
-    Part* to = next;
-    for (; to != begin && before(part, *(to - 1)); --to) *to = *(to - 1);
-    *to = part;
-  }
+// Rows that weigh 1 and are not spread.
+void find_parts(const Members::OfTree& tree, const std::vector<Key>& keys, TrainingRows, bool, PartsByLeaf<UnitPart>& found) {
+  const LeafId* leaves = tree.reach.leaves();
+  const std::uint16_t* copies = tree.copies.data();
+  group_parts(static_cast<std::size_t>(tree.n_leaves), found, [&](auto&& f) {
+    for (std::size_t row = 0; row < keys.size(); ++row)
+      if (keys[row] != kNoKey) f(leaves[row], [&] { return UnitPart(keys[row], copies[row] == 0); });
+  });
 }
 
-void add_to_last(const Part& part, VoteTables::OfTree& tables) {
-  tables.in_bag.back() += part.unseen ? 0.0 : part.weight;
-  tables.out_of_bag.back() += part.unseen ? part.weight : 0.0;
-}
+// The parts of one key together.
+template <class Part>
+struct Sum {
+  Key key;
+  typename Part::Weight in_bag_or_not[2] = {0, 0};
 
-// Makes a tree's tables of the parts, which it sorts. What was in the tables is forgotten, their room is used again.
-void make_tables(PartsByLeaf& found, VoteTables::OfTree& tables) {
-  tables.row_start.assign(1, 0);
-  tables.entry_start.assign(1, 0);
-  tables.row_vote.clear();
-  tables.entry_class.clear();
-  tables.in_bag.clear();
-  tables.out_of_bag.clear();
-  for (std::size_t leaf = 0; leaf + 1 < found.start.size(); ++leaf) {
-    Part* const begin = found.parts.data() + found.start[leaf];
-    Part* const end = found.parts.data() + found.start[leaf + 1];
-    sort_parts(begin, end);
-    for (const Part* part = begin; part != end; ++part) {
-      if (part != begin && part->key == (part - 1)->key) {
-        add_to_last(*part, tables);
-        continue;
-      }
-      const bool new_row = part == begin || part->vote() != (part - 1)->vote();
-      if (new_row) {
-        if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
-        tables.row_vote.push_back(part->vote());
-      }
-      tables.entry_class.push_back(part->label());
-      tables.in_bag.push_back(0);
-      tables.out_of_bag.push_back(0);
-      add_to_last(*part, tables);
+  // Which of the two cannot be foreseen, so there is no branch on it.
+  void add(const Part& part) { in_bag_or_not[part.unseen()] += part.weight(); }
+};
+
+// Adds up the parts of a leaf by key, in increasing order of key.
+template <class Part>
+void add_up(Part* begin, Part* end, std::vector<Sum<Part>>& sums) {
+  sums.clear();
+  // Most leaves have few keys, and most rows that of the row before.
+  Part* part = begin;
+  for (std::size_t at = 0; part != end; ++part) {
+    const Key key = part->key();
+    if (sums.empty() || sums[at].key != key) {
+      at = static_cast<std::size_t>(std::find_if(sums.begin(), sums.end(), [key](const auto& sum) { return sum.key == key; }) - sums.begin());
+      if (at == kFewKeys) break;
+      if (at == sums.size()) sums.push_back({key});
     }
-    tables.row_start.push_back(static_cast<std::int32_t>(tables.row_vote.size()));
+    sums[at].add(*part);
   }
-  if (!tables.row_vote.empty()) tables.entry_start.push_back(static_cast<std::int32_t>(tables.entry_class.size()));
+  const auto before = [](const auto& a, const auto& b) { return a.key < b.key; };
+  if (part == end) return std::sort(sums.begin(), sums.end(), before);
+  std::stable_sort(begin, end, [](const Part& a, const Part& b) { return a.key() < b.key(); });
+  sums.clear();
+  for (part = begin; part != end; ++part) {
+    if (sums.empty() || sums.back().key != part->key()) sums.push_back({part->key()});
+    sums.back().add(*part);
+  }
+}
+
+// The tables of a tree while they are made. There is room for as many entries as the tree has parts.
+class TableWriter {
+ public:
+  void start(std::size_t n_leaves, std::size_t n_parts) {
+    tables_.row_start.resize(n_leaves + 1);
+    tables_.entry_start.resize(n_parts + 1);
+    tables_.row_vote.resize(n_parts);
+    tables_.entry_class.resize(n_parts);
+    tables_.in_bag.resize(n_parts);
+    tables_.out_of_bag.resize(n_parts);
+    n_leaves_ = n_rows_ = n_entries_ = 0;
+    tables_.row_start[0] = tables_.entry_start[0] = 0;
+    new_leaf_ = true;
+  }
+
+  void entry(Key key, double in_bag, double out_of_bag) {
+    const ClassId vote = vote_of(key);
+    if (new_leaf_ || tables_.row_vote[n_rows_ - 1] != vote) tables_.row_vote[n_rows_++] = vote;
+    new_leaf_ = false;
+    tables_.entry_class[n_entries_] = label_of(key);
+    tables_.in_bag[n_entries_] = in_bag;
+    tables_.out_of_bag[n_entries_] = out_of_bag;
+    tables_.entry_start[n_rows_] = static_cast<std::int32_t>(++n_entries_);
+  }
+
+  void end_leaf() {
+    tables_.row_start[++n_leaves_] = static_cast<std::int32_t>(n_rows_);
+    new_leaf_ = true;
+  }
+
+  // Without room to spare.
+  VoteTables::OfTree finish() const {
+    const auto first = [](const auto& numbers, std::size_t n) {
+      return std::vector(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(n));
+    };
+    return {tables_.row_start, first(tables_.row_vote, n_rows_), first(tables_.entry_start, n_rows_ + 1),
+            first(tables_.entry_class, n_entries_), first(tables_.in_bag, n_entries_), first(tables_.out_of_bag, n_entries_)};
+  }
+
+ private:
+  VoteTables::OfTree tables_;
+  std::size_t n_leaves_ = 0, n_rows_ = 0, n_entries_ = 0;
+  bool new_leaf_ = true;
+};
+
+// Makes a tree's tables of the parts, which it may sort.
+template <class Part>
+VoteTables::OfTree make_tables(PartsByLeaf<Part>& found, TableWriter& writer) {
+  const std::size_t n_leaves = found.start.size() - 1;
+  std::vector<Sum<Part>> sums;
+  writer.start(n_leaves, found.parts.size());
+  for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
+    add_up(found.parts.data() + found.start[leaf], found.parts.data() + found.start[leaf + 1], sums);
+    for (const auto& [key, weights] : sums) writer.entry(key, static_cast<double>(weights[0]), static_cast<double>(weights[1]));
+    writer.end_leaf();
+  }
+  return writer.finish();
 }
 
 // Appends rows to the last leaf.
@@ -195,36 +283,48 @@ VoteTables::VoteTables(const Members& members, const std::int32_t* votes, Traini
                        ThreadPool& pool)
     : n_classes_(n_classes), trees_(members.trees.size()) {
   struct Scratch {
-    PartsByLeaf parts;
-    OfTree tables;
+    PartsByLeaf<UnitPart> units;
+    PartsByLeaf<WeighedPart> weighed;
+    TableWriter writer;
   };
   std::vector<Scratch> scratch(static_cast<std::size_t>(pool.n_threads()));
+  std::vector<Key> keys(members.n_rows);
+  for (std::size_t row = 0; row < keys.size(); ++row)
+    keys[row] = votes[row] < 0 ? kNoKey : key_of(static_cast<std::uint32_t>(votes[row]), rows.labels[row]);
+  const bool units = rows.weights == nullptr && distinct && UnitPart::fits(n_classes);
   pool.run(static_cast<int>(trees_.size()), [&](int thread, int item) {
     const auto t = static_cast<std::size_t>(item);
-    auto& [parts, tables] = scratch[static_cast<std::size_t>(thread)];
-    find_parts(members.trees[t], members.n_rows, votes, rows, distinct, parts);
-    make_tables(parts, tables);
-    trees_[t] = tables;  // a copy has no room to spare
+    Scratch& mine = scratch[static_cast<std::size_t>(thread)];
+    const auto file = [&](auto& parts) {
+      find_parts(members.trees[t], keys, rows, distinct, parts);
+      trees_[t] = make_tables(parts, mine.writer);
+    };
+    if (units && !members.trees[t].reach.any_spread() && !members.trees[t].copies.empty())
+      file(mine.units);
+    else
+      file(mine.weighed);
   });
 }
 
 VoteTables::Mixture VoteTables::mixture(const OfTree& tree, double oob_weight) {
   Mixture mixed;
-  mixed.items.reserve(tree.row_vote.size() + tree.entry_class.size());
+  mixed.items.resize(tree.row_vote.size() + tree.entry_class.size());
   mixed.start.reserve(tree.row_start.size());
   mixed.start.push_back(0);
+  Item* next = mixed.items.data();
   for (std::size_t leaf = 0; leaf + 1 < tree.row_start.size(); ++leaf) {
     for (auto row = static_cast<std::size_t>(tree.row_start[leaf]); row < static_cast<std::size_t>(tree.row_start[leaf + 1]); ++row) {
       const auto begin = static_cast<std::size_t>(tree.entry_start[row]), end = static_cast<std::size_t>(tree.entry_start[row + 1]);
-      const std::size_t head = mixed.items.size();
-      mixed.items.push_back({0.0, tree.row_vote[row], static_cast<std::uint16_t>(end - begin)});
+      Item* head = next++;
+      double sum = 0;
       for (std::size_t e = begin; e < end; ++e) {
         const double weight = tree.in_bag[e] + oob_weight * tree.out_of_bag[e];
-        mixed.items.push_back({weight, tree.entry_class[e], 0});
-        mixed.items[head].weight += weight;
+        *next++ = {weight, tree.entry_class[e], 0};
+        sum += weight;
       }
+      *head = {sum, tree.row_vote[row], static_cast<std::uint16_t>(end - begin)};
     }
-    mixed.start.push_back(static_cast<std::uint32_t>(mixed.items.size()));
+    mixed.start.push_back(static_cast<std::uint32_t>(next - mixed.items.data()));
   }
   return mixed;
 }
