@@ -1,14 +1,16 @@
 """Forests, side by side with the peers: every library in a process of its own, pinned to two cores, in one run.
 
     python benchmarks/forest_speed.py                     # all workloads, all libraries but xgboost
-    python benchmarks/forest_speed.py --workloads W1 letter --repeats 3 --out forest_speed.json
-    python benchmarks/forest_speed.py --workloads wdbc letter --trees 4 --repeats 1     # a trial in a minute
+    python benchmarks/forest_speed.py --workloads W1 letter --rounds 9 --out forest_speed.json
+    python benchmarks/forest_speed.py --workloads wdbc letter --trees 4 --rounds 1     # a trial in a minute
     python benchmarks/forest_speed.py --busy              # one thread and processor time, while others use the machine
 
-Prints a table in Markdown for each workload: seconds to fit (the best of the repeats; slow peers fit once on W1 and
-W3), to predict up to 100,000 rows (the best of three after a warm-up), microseconds for one row (the median of 200
-calls), the size of the pickle, the memory that the fit adds, and each but the last as a ratio to petiole's exact
-forest. All forests have 128 trees, 10 on W3, fully grown on bootstrap samples with at least two rows in a leaf, the
+The libraries take turns: each fits once in a round, so that a machine whose speed changes from minute to minute is fair
+to all. Prints a table in Markdown for each workload: seconds to fit (the least of the rounds; slow peers take part in
+the first round only on W1 and W3), to predict up to 100,000 rows (likewise, three turns a round after a warm-up),
+microseconds for one row (the median of 40 calls, the least of the rounds), the size of the pickle, the memory that the first fit adds. A ratio
+is the median over rounds of the time over that of petiole's exact forest in the same round.
+All forests have 128 trees, 10 on W3, fully grown on bootstrap samples with at least two rows in a leaf, the
 Gini index, and the square root of the attributes at each node, rounded up, as petiole does; two threads. Differences
 that remain:
 
@@ -40,7 +42,7 @@ from single_tree import PeakMemory
 if TYPE_CHECKING:
     import numpy as np
 
-Measures = dict[str, float | None]
+Measures = dict[str, list[Any]]  # what was measured, turn by turn
 Fit = Callable[[Any, Any], Any]
 Predict = Callable[[Any, Any], Any]
 
@@ -59,11 +61,11 @@ LIBRARIES = [
 ]
 OPTIONAL = ["xgboost"]
 WORKLOADS = ["W1", "letter", "W3", "wdbc"]
-# These fit once on the large workloads, whatever the repeats.
+# These fit once on the large workloads, whatever the rounds.
 SLOW = {"scikit-learn", "YDF", "xgboost"}
 LARGE = {"W1", "W3"}
 # One-row calls stop after this time; at least ten are made.
-MOST_SECONDS_FOR_ONE_ROW = 20.0
+MOST_SECONDS_FOR_ONE_ROW = 2.0
 
 
 def load_workload(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -219,42 +221,35 @@ class PeakOfFit(PeakMemory):
         super().__exit__()
 
 
-def measure(library: str, workload: str, repeats: int, n_trees: int) -> Measures:
-    """Times, size and memory of one library on one workload, in this process."""
+def work(library: str, workload: str, n_trees: int) -> None:
+    """Do what standard input says, a word a line, and print what it took as JSON."""
     X, y = load_workload(workload)
     n_features, n_classes = X.shape[1], int(y.max()) + 1
     # What is loaded at the first fit and prediction is neither the forest's memory nor its time.
     fit, predict = make(library, 2, n_features, n_classes)
     predict(fit(X[:500], y[:500]), X[:10])
-
-    fit_seconds, added = [], []
     fitted: Any = None
-    for _ in range(repeats):
-        del fitted
-        fit, predict = make(library, n_trees, n_features, n_classes)
-        with PeakOfFit() as memory:
-            start = CLOCK()
-            fitted = fit(X, y)
-            fit_seconds.append(CLOCK() - start)
-        added.append(memory.added)
-    return {
-        "fit": min(fit_seconds),
-        "predict": _predict_seconds(fitted, predict, X[:100_000]),
-        "one_row": _one_row_microseconds(fitted, predict, X[:200]),
-        "pickled": _pickled_megabytes(fitted),
-        "memory": added[0],
-        "repeats": repeats,
-    }
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        match line.strip():
+            case "fit":
+                fitted = None
+                fit, predict = make(library, n_trees, n_features, n_classes)
+                with PeakOfFit() as memory:
+                    seconds, fitted = timed(fit, X, y)
+                print(json.dumps([seconds, memory.added]), flush=True)
+            case "predict":
+                print(json.dumps(timed(predict, fitted, X[:100_000])[0]), flush=True)
+            case "one row":
+                print(json.dumps(_one_row_microseconds(fitted, predict, X[:40])), flush=True)
+            case "pickle":
+                print(json.dumps(_pickled_megabytes(fitted)), flush=True)
 
 
-def _predict_seconds(fitted: Any, predict: Predict, queries: Any) -> float:
-    predict(fitted, queries)
-    seconds = []
-    for _ in range(3):
-        start = CLOCK()
-        predict(fitted, queries)
-        seconds.append(CLOCK() - start)
-    return min(seconds)
+def timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    start = CLOCK()
+    result = function(*arguments)
+    return CLOCK() - start, result
 
 
 def _one_row_microseconds(fitted: Any, predict: Predict, queries: Any) -> float:
@@ -283,18 +278,40 @@ def time_alone() -> None:
     THREADS, CLOCK = 1, time.process_time
 
 
-def measure_in_subprocess(library: str, workload: str, repeats: int, n_trees: int) -> Measures | None:
-    threads = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], str(THREADS))
-    command = [sys.executable, __file__, "--measure", library, workload, str(repeats), str(n_trees)]
-    if THREADS == 1:
-        command.append("--busy")
-    if sys.platform == "linux":
-        command = ["taskset", "-c", ",".join(map(str, range(THREADS))), *command]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | threads, check=False)
-    if done.returncode != 0:
-        print(f"{library} on {workload}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-        return None
-    return json.loads(done.stdout.strip().splitlines()[-1])
+class Worker:
+    """A library in a process of its own."""
+
+    def __init__(self, library: str, workload: str, n_trees: int) -> None:
+        self.library = library
+        threads = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], str(THREADS))
+        command = [sys.executable, __file__, "--work", library, workload, str(n_trees)]
+        if THREADS == 1:
+            command.append("--busy")
+        if sys.platform == "linux":
+            command = ["taskset", "-c", ",".join(map(str, range(THREADS))), *command]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ | threads)
+        self._answer()
+
+    def ask(self, what: str) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(what + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                return json.loads(line)
+            except ValueError:  # something that the library prints
+                continue
+        raise RuntimeError(f"{self.library} has failed, see above")
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
 
 def main() -> None:
@@ -308,55 +325,70 @@ def main() -> None:
         metavar="NAME",
         help=f"of {LIBRARIES + OPTIONAL}; {BASELINE!r} is always measured, and first",
     )
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trees", type=int, help="128 unless told, 10 on W3")
-    parser.add_argument("--out", help="a JSON file for the results, written anew after every measurement")
+    parser.add_argument("--out", help="a JSON file for the results, written anew after every workload")
     parser.add_argument("--busy", action="store_true", help="one thread and processor time: ratios hold under load")
-    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.busy:
         time_alone()
-    if arguments.measure:
-        library, workload, repeats, n_trees = arguments.measure
-        print(json.dumps(measure(library, workload, int(repeats), int(n_trees))))
+    if arguments.work:
+        library, workload, n_trees = arguments.work
+        work(library, workload, int(n_trees))
         return
     libraries = [BASELINE, *(library for library in arguments.libraries if library != BASELINE)]
-    results: list[dict[str, Any]] = []
+    results: dict[str, dict[str, Measures]] = {}
     for workload in arguments.workloads:
         n_trees = arguments.trees or (10 if workload == "W3" else 128)
-        print_table(workload, libraries, arguments.repeats, n_trees, results, arguments.out)
+        results[workload] = measure(workload, libraries, arguments.rounds, n_trees)
+        print_table(workload, results[workload], n_trees)
+        if arguments.out:
+            with open(arguments.out, "w", encoding="utf-8") as file:
+                json.dump(results, file, indent=1)
 
 
-def print_table(
-    workload: str, libraries: list[str], repeats: int, n_trees: int, results: list[dict[str, Any]], out: str | None
-) -> None:
-    """Measure and print one table; the results are appended to ``results`` and written to ``out``."""
+def measure(workload: str, libraries: list[str], rounds: int, n_trees: int) -> dict[str, Measures]:
+    """What each library takes, in turns."""
+    workers = [Worker(library, workload, n_trees) for library in libraries]
+    names = ("fit", "memory", "predict", "one_row", "pickled")
+    found: dict[str, Measures] = {library: {name: [] for name in names} for library in libraries}
+    for turn in range(rounds):
+        for worker in workers:
+            if turn > 0 and worker.library in SLOW and workload in LARGE:
+                continue
+            seconds, added = worker.ask("fit")
+            found[worker.library]["fit"].append(seconds)
+            found[worker.library]["memory"].append(added)
+    for worker in workers:
+        worker.ask("predict")
+    for _ in range(3 * rounds):
+        for worker in workers:
+            found[worker.library]["predict"].append(worker.ask("predict"))
+    for _ in range(rounds):
+        for worker in workers:
+            found[worker.library]["one_row"].append(worker.ask("one row"))
+    for worker in workers:
+        found[worker.library]["pickled"].append(worker.ask("pickle"))
+        worker.end()
+    return found
+
+
+def print_table(workload: str, found: dict[str, Measures], n_trees: int) -> None:
     print(f"\n### {workload}: {describe(workload)}; {n_trees} trees, {_threads()}\n")
     rows = {"wdbc": "569", "letter": "20,000", "W2": "20,000"}.get(workload, "100,000")
     print(
         f"| library | fit s | ratio | predict {rows} rows s | ratio | one row µs | ratio | pickled MB | ratio "
         "| memory added MB |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    ours: Measures | None = None
-    for library in libraries:
-        times = 1 if library in SLOW and workload in LARGE else repeats
-        found = measure_in_subprocess(library, workload, times, n_trees)
-        results.append({"workload": workload, "library": library, "trees": n_trees, "measures": found})
-        if out:
-            with open(out, "w", encoding="utf-8") as file:
-                json.dump(results, file, indent=1)
-        if library == BASELINE:
-            ours = found
-        if found is None:
-            print(f"| {library} | failed | | | | | | | | |", flush=True)
-            continue
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for library, measures in found.items():
         cells = [
-            _with_ratio(found, ours, "fit", ".3f"),
-            _with_ratio(found, ours, "predict", ".4f"),
-            _with_ratio(found, ours, "one_row", ".0f"),
-            _with_ratio(found, ours, "pickled", ".2f"),
-            f"{found['memory']:.0f}",
+            _with_ratio(measures, found[BASELINE], "fit", ".3f"),
+            _with_ratio(measures, found[BASELINE], "predict", ".4f"),
+            _with_ratio(measures, found[BASELINE], "one_row", ".0f"),
+            _with_ratio(measures, found[BASELINE], "pickled", ".2f"),
+            f"{measures['memory'][0]:.0f}",
         ]
         print(f"| {library} | {' | '.join(cells)} |", flush=True)
 
@@ -365,12 +397,12 @@ def _threads() -> str:
     return "one thread, processor time" if THREADS == 1 else f"{THREADS} threads"
 
 
-def _with_ratio(found: Measures, ours: Measures | None, name: str, form: str) -> str:
-    """Two cells of the table: a measure, and its ratio to petiole's; a dash for what there is not."""
-    value, base = found[name], ours[name] if ours else None
-    if value is None:
+def _with_ratio(found: Measures, ours: Measures, name: str, form: str) -> str:
+    """Two cells of the table: the least of a measure, and its ratio to ours; a dash for what there is not."""
+    if None in found[name]:
         return "– | –"
-    return f"{value:{form}} | {value / base:.2f}" if base else f"{value:{form}} | –"
+    ratio = statistics.median(value / base for value, base in zip(found[name], ours[name], strict=False))
+    return f"{min(found[name]):{form}} | {ratio:.2f}"
 
 
 if __name__ == "__main__":

@@ -79,6 +79,24 @@ def test_out_of_bag_weight_mixes_the_counts(iris):
     np.testing.assert_allclose(plain.tables_[0], Raw().node_probabilities(first)[first.is_leaf])
 
 
+def test_rows_of_single_precision_go_where_those_of_double_precision_go():
+    """Values are neighbours in single precision, so that no threshold between them is a number of it."""
+    random = np.random.default_rng(0)
+    steps = random.integers(40, size=(400, 3), dtype=np.int32)
+    X = (np.float32(1).view(np.int32) + steps).view(np.float32)
+    y = steps.sum(axis=1) + random.integers(30, size=400) > 75
+    fits = [
+        BaggedPETClassifier.eb_pets(n_estimators=8, random_state=0).fit(matrix, y)
+        for matrix in (X.astype(float), X, np.asfortranarray(X))
+    ]
+    for trees in zip(*(fit.trees_ for fit in fits), strict=True):
+        assert any(np.float32(cut) != cut for cut in trees[0].threshold)
+        for tree in trees[1:]:
+            np.testing.assert_array_equal(tree.threshold, trees[0].threshold)
+            np.testing.assert_array_equal(tree.inbag_class_counts, trees[0].inbag_class_counts)
+            np.testing.assert_array_equal(tree.oob_class_counts, trees[0].oob_class_counts)
+
+
 def test_threads_and_seeds(iris):
     X, y = iris
     one, two = (BaggedPETClassifier(8, max_features="sqrt", random_state=5, n_jobs=n).fit(X, y) for n in (1, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +111,8 @@ def cases(draw, max_rows=60, max_features=4, nominal=True, missing=True, weights
         "random_state": draw(st.integers(0, 1000)),
     }
     w = None if values is None else random.choice(values, size=n)
-    return Case(np.column_stack(columns), y, w, growth, draw(st.integers(3, 12)), random)
+    X = np.asarray(np.column_stack(columns), dtype=draw(st.sampled_from(["d", "f"])), order=draw(st.sampled_from("CF")))
+    return Case(X, y, w, growth, draw(st.integers(3, 12)), random)
 
 
 def queries_for(model, case, n=16):
@@ -150,7 +152,8 @@ def naive_forest(model, X, y, w=None):
     training = model._encode_training(X, y, w)[1]
     copies = [sample_copies(training, model.bootstrap, model.seed_, t) for t in range(len(model.trees_))]
     trees = [spreading_as_it_says(tree) for tree in model.trees_]
-    return naive.TrainedForest(trees, copies, training.matrix, training.labels, training.weights, len(model.classes_))
+    matrix = training.matrix.astype(float)  # NumPy compares single precision with numbers rounded to it
+    return naive.TrainedForest(trees, copies, matrix, training.labels, training.weights, len(model.classes_))
 
 
 def for_all_rows(model, X, w, of_kept, of_queries):
@@ -379,6 +382,23 @@ def test_mob_esp(oob_weight, count, rows, case):
             if case.w is not None and not case.w.all():
                 absent = model._encode(case.X[case.w == 0])  # rows in no sample are queries
                 assert_close(model.oob_predict_proba_[case.w == 0], slow(absent))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mob_esp_with_many_votes_and_classes_in_a_leaf(weighted):
+    random = np.random.default_rng(0)
+    y = random.integers(12, size=300)
+    X = (y + random.integers(12, size=300)).astype(float)[:, None]
+    w = random.choice([0.5, 1.0, 2.0], size=300) if weighted else None
+    model = MOBESPClassifier(8, max_depth=2, oob_score=True, random_state=0).fit(X, y, w)
+    forest, rule = naive_forest(model, X, y, w), {"oob_weight": 1, "count": "distinct"}
+    table = naive.vote_tables(forest, 0, naive.oob_votes(forest, "distinct")[0], **rule)
+    n_entries = Counter()
+    for (leaf, _), weights in table.items():
+        n_entries[leaf] += np.count_nonzero(weights)
+    assert max(n_entries.values()) > 32
+    assert_close(model.predict_proba(X[:20]), naive.predict_mob_esp(forest, X[:20], vote_trees=list(range(8)), **rule))
+    assert_close(model.oob_predict_proba_, naive.oob_mob_esp(forest, **rule))
 
 
 def test_fallback_of_out_of_bag_rows_without_out_of_bag_weight():

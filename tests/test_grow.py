@@ -89,7 +89,7 @@ def few_values_and_many_classes(n_classes, seed, n=400):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("n_classes", [3, 9, 30])
+@pytest.mark.parametrize("n_classes", [3, 9, 20, 30, 50])
 @pytest.mark.parametrize("missing_share", [0.0, 0.1])
 def test_core_grows_the_naive_tree_of_few_values_and_many_classes(criterion, n_classes, missing_share):
     X, y, w, random = few_values_and_many_classes(n_classes, seed=CRITERIA.index(criterion))

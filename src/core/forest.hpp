@@ -36,21 +36,23 @@ class LeafCounts {
   // times the others, classes in increasing order. Empty counts are zero; without both there is no leaf.
   template <class Add, class NextLeaf>
   void visit_sum(double scale, const LeafCounts& other, double scale_other, Add&& add, NextLeaf&& next_leaf) const {
+    const Entries my(*this), their(other);
     std::size_t mine = 0, theirs = 0;
     const std::size_t n_leaves = std::max(n_entries_.size(), other.n_entries_.size());
     for (std::size_t leaf = 0; leaf < n_leaves; ++leaf, next_leaf()) {
       const std::size_t my_end = mine + (n_entries_.empty() ? 0 : n_entries_.at(leaf));
       const std::size_t their_end = theirs + (other.n_entries_.empty() ? 0 : other.n_entries_.at(leaf));
-      while (mine < my_end || theirs < their_end) {
-        const bool take_mine = mine < my_end && (theirs == their_end || class_.at(mine) <= other.class_.at(theirs));
-        const bool take_theirs = theirs < their_end && (mine == my_end || other.class_.at(theirs) <= class_.at(mine));
-        const std::uint32_t label = take_mine ? class_.at(mine) : other.class_.at(theirs);
+      while (mine < my_end && theirs < their_end) {
+        const bool take_mine = my.label[mine] <= their.label[theirs], take_theirs = their.label[theirs] <= my.label[mine];
+        const ClassId label = take_mine ? my.label[mine] : their.label[theirs];
         const double sum =
-            (take_mine ? scale * weight(mine) : 0.0) + (take_theirs ? scale_other * other.weight(theirs) : 0.0);
+            (take_mine ? scale * my.weight[mine] : 0.0) + (take_theirs ? scale_other * their.weight[theirs] : 0.0);
         mine += take_mine;
         theirs += take_theirs;
-        add(static_cast<ClassId>(label), sum);
+        add(label, sum);
       }
+      for (; mine < my_end; ++mine) add(my.label[mine], scale * my.weight[mine]);
+      for (; theirs < their_end; ++theirs) add(their.label[theirs], scale_other * their.weight[theirs]);
     }
   }
 
@@ -63,12 +65,11 @@ class LeafCounts {
   // Calls f(leaf, classes, weights, n) for each leaf in turn.
   template <class F>
   void visit(F&& f) const {
-    const std::vector<ClassId> labels = class_.widened<ClassId>();
-    const std::vector<double> weights = real_.empty() ? whole_.widened<double>() : real_;
+    const Entries entries(*this);
     std::size_t entry = 0;
     for (std::size_t leaf = 0; leaf < n_entries_.size(); ++leaf) {
       const std::size_t n = n_entries_.at(leaf);
-      f(leaf, labels.data() + entry, weights.data() + entry, n);
+      f(leaf, entries.label.data() + entry, entries.weight.data() + entry, n);
       entry += n;
     }
   }
@@ -79,6 +80,14 @@ class LeafCounts {
   const std::vector<double>& real() const { return real_; }  // else these
 
  private:
+  // All entries unpacked.
+  struct Entries {
+    explicit Entries(const LeafCounts& of)
+        : label(of.class_.widened<ClassId>()), weight(of.real_.empty() ? of.whole_.widened<double>() : of.real_) {}
+    std::vector<ClassId> label;
+    std::vector<double> weight;
+  };
+
   double weight(std::size_t entry) const { return real_.empty() ? static_cast<double>(whole_.at(entry)) : real_[entry]; }
 
   Codes n_entries_, class_, whole_;

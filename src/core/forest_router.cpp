@@ -59,21 +59,21 @@ void ForestRouter::load(const T* data, const Matrix& queries, Scratch& scratch) 
   }
 }
 
-// Walks the complete rows of a block down one tree, sixteen side by side. Unless values are exact, a value
+// Walks the complete rows of a block down one tree. Unless values are exact, a value
 // that rounds to a threshold may be on either side of it: such rows are marked -1.
 template <bool kExact>
 void ForestRouter::walk_rows(const OneTree& tree, Scratch& scratch, TreeReach& reach) const {
   const std::size_t n_columns = scratch.values.size() / scratch.block.n;
   const auto& rows = scratch.complete;
-  Lanes lanes;
-  for (std::size_t begin = 0; begin < rows.size(); begin += kBlock) {
-    const std::size_t n = std::min<std::size_t>(kBlock, rows.size() - begin);
-    for (std::size_t i = 0; i < kBlock; ++i) lanes.row[i] = scratch.values.data() + rows[begin + std::min(i, n - 1)] * n_columns;
-    lanes.walk<kExact>(tree.steps.data(), Contiguous{});
+  RowWalk walk;
+  for (std::size_t begin = 0; begin < rows.size(); begin += RowWalk::kMostRows) {
+    const std::size_t n = std::min(RowWalk::kMostRows, rows.size() - begin);
+    for (std::size_t i = 0; i < n; ++i) walk.set_row(i, scratch.values.data() + rows[begin + i] * n_columns);
+    walk.walk<kExact>(tree.steps.data(), n, Contiguous{});
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t r = rows[begin + i];
-      const bool unsure = !kExact && lanes.doubtful[i] && scratch.rounded[r];
-      reach.leaves()[r] = unsure ? -1 : tree.leaf[lanes.node[i]];
+      const bool unsure = !kExact && walk.was_equal(i) && scratch.rounded[r];
+      reach.leaves()[r] = unsure ? -1 : tree.leaf[walk.leaf(i)];
     }
   }
 }

@@ -128,17 +128,19 @@ void TreeCounter::walk_unseen(const Tree& tree, Scratch& scratch) const {
   const auto* data = static_cast<const float*>(matrix.data);
   const std::vector<RowId>& rows = scratch.unseen;
   scratch.unseen_leaf.resize(rows.size());
-  Lanes lanes;
-  for (std::size_t begin = 0; begin < rows.size(); begin += kBlock) {
-    const std::size_t n = std::min<std::size_t>(kBlock, rows.size() - begin);
-    for (std::size_t i = 0; i < kBlock; ++i) lanes.row[i] = data + rows[begin + std::min(i, n - 1)] * matrix.row_stride;
-    for (std::size_t i = begin + kBlock; i < std::min(begin + 2 * kBlock, rows.size()); ++i)
-      __builtin_prefetch(data + rows[i] * matrix.row_stride);
+  RowWalk walk;
+  for (std::size_t begin = 0; begin < rows.size(); begin += RowWalk::kMostRows) {
+    const std::size_t n = std::min(RowWalk::kMostRows, rows.size() - begin);
+    for (std::size_t i = 0; i < n; ++i) {
+      const float* row = data + rows[begin + i] * matrix.row_stride;
+      __builtin_prefetch(row);
+      walk.set_row(i, row);
+    }
     if (matrix.column_stride == 1)
-      lanes.walk<true>(scratch.steps.data(), Contiguous{});
+      walk.walk<true>(scratch.steps.data(), n, Contiguous{});
     else
-      lanes.walk<true>(scratch.steps.data(), matrix.column_stride);
-    for (std::size_t i = 0; i < n; ++i) scratch.unseen_leaf[begin + i] = scratch.leaf_index[lanes.node[i]];
+      walk.walk<true>(scratch.steps.data(), n, matrix.column_stride);
+    for (std::size_t i = 0; i < n; ++i) scratch.unseen_leaf[begin + i] = scratch.leaf_index[walk.leaf(i)];
   }
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
@@ -64,7 +63,8 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
         Leaves the classifier as it was; ``_remember_columns`` does the rest when nothing can fail any more.
         """
         classes, labels = encode_labels(y)
-        validate_data(copy.copy(self), X, skip_check_array=True)
+        # An unfitted one is checked in its place: copying a fitted one would unpack its trees.
+        validate_data(type(self)(**self.get_params(deep=False)), X, skip_check_array=True)
         n_rows = _num_samples(X)
         check_same_length(n_rows, len(labels))
         weights = check_weights(sample_weight, n_rows)
