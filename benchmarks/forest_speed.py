@@ -8,8 +8,8 @@
 The libraries take turns: each fits once in a round, so that a machine whose speed changes from minute to minute is fair
 to all. Prints a table in Markdown for each workload: seconds to fit (the least of the rounds; slow peers take part in
 the first round only on W1 and W3), to predict up to 100,000 rows (likewise, three turns a round after a warm-up),
-microseconds for one row (the median of 40 calls, the least of the rounds), the size of the pickle, the memory that the first fit adds. A ratio
-is the median over rounds of the time over that of petiole's exact forest in the same round.
+microseconds for one row (the median of 40 calls, the least of the rounds), the size of the pickle, the memory that the
+first fit adds. A ratio is the median over rounds of the time over that of petiole's exact forest in the same round.
 All forests have 128 trees, 10 on W3, fully grown on bootstrap samples with at least two rows in a leaf, the
 Gini index, and the square root of the attributes at each node, rounded up, as petiole does; two threads. Differences
 that remain:

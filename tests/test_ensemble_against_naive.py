@@ -387,10 +387,10 @@ def test_mob_esp(oob_weight, count, rows, case):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_mob_esp_with_many_votes_and_classes_in_a_leaf(weighted):
     random = np.random.default_rng(0)
-    y = random.integers(12, size=300)
-    X = (y + random.integers(12, size=300)).astype(float)[:, None]
+    y = random.integers(20, size=300)
+    X = np.column_stack([factor * y % 20 + random.integers(8, size=300) for factor in (1, 3, 7, 9)]).astype(float)
     w = random.choice([0.5, 1.0, 2.0], size=300) if weighted else None
-    model = MOBESPClassifier(8, max_depth=2, oob_score=True, random_state=0).fit(X, y, w)
+    model = MOBESPClassifier(8, max_depth=3, max_features=1, oob_score=True, random_state=0).fit(X, y, w)
     forest, rule = naive_forest(model, X, y, w), {"oob_weight": 1, "count": "distinct"}
     table = naive.vote_tables(forest, 0, naive.oob_votes(forest, "distinct")[0], **rule)
     n_entries = Counter()
