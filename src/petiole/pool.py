@@ -27,6 +27,8 @@ Floats = npt.NDArray[np.float64]
 # intercepts at zero. In nats per squared unit: so many rows can overrule them whatever their number.
 MEAN_RIDGE, CLASS_RIDGE, INTERCEPT_RIDGE = 2.0, 10.0, 3.0
 MAX_ITERATIONS = 100
+# Rows whose components are combined together: a call of NumPy for each component would take longer than a single row.
+ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -48,18 +50,22 @@ class LogPool(Savable):
 
     def combine(self, components: Sequence[Floats]) -> Floats:
         """The pool of components that are (n_rows, n_classes) each; rows sum to 1."""
-        scores = np.tile(self.intercepts, (len(components[0]), 1))
-        for proba, weights in zip(components, self.weights, strict=True):
-            scores += weights * log_floored(proba, self.floor)
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        return scores / scores.sum(axis=1, keepdims=True)
+        pooled = np.empty(components[0].shape)
+        for begin in range(0, len(pooled), ROWS_AT_ONCE):
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            logs = log_floored(np.stack([proba[rows] for proba in components]), self.floor)
+            scores = self.intercepts
+            for term in self.weights[:, np.newaxis] * logs:
+                scores = scores + term
+            np.exp(scores - scores.max(axis=1, keepdims=True), out=scores)
+            pooled[rows] = scores / scores.sum(axis=1, keepdims=True)
+        return pooled
 
 
 def log_floored(proba: Floats, floor: float) -> Floats:
     """Logarithms of probabilities that were raised to a floor and divided by their sum."""
     raised = np.maximum(proba, floor)
-    return np.log(raised / raised.sum(axis=1, keepdims=True))
+    return np.log(raised / raised.sum(axis=-1, keepdims=True))
 
 
 class PoolBatch(NamedTuple):

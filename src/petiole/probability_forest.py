@@ -370,12 +370,13 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         return [_filled(ask[name](), raw) for name in self.components]
 
     def _components_of(self, matrix: npt.NDArray[Any]) -> list[Floats]:
-        found = [proba for part in self.parts_ for proba in self._ask(part, matrix)]
-        return [*found, np.tile(self.prior_, (len(matrix), 1))]
+        n_threads = self._n_threads()
+        found = [proba for part in self.parts_ for proba in self._ask(part, matrix, n_threads)]
+        return [*found, np.repeat(self.prior_[np.newaxis], len(matrix), axis=0)]
 
-    def _ask(self, part: Part, matrix: npt.NDArray[Any]) -> list[Floats]:
+    def _ask(self, part: Part, matrix: npt.NDArray[Any], n_threads: int) -> list[Floats]:
         """What each component of one part says of queries."""
-        router, n_threads = part.forest.router, self._n_threads()
+        router = part.forest.router
         if "votes" not in self.components:
             return self._by_component(None, router.average(matrix, part.tables, None, False, n_threads)[0])
         _, _, votes, averages = part.vote_tables.look_up(
@@ -392,9 +393,10 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
             start = next(columns)
             found[name] = averages[:, start : start + n_classes]
         if "oob" in found:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                found["oob"] = found["oob"] / averages[:, -1:]
-        return [_filled(found[name], found["raw"]) for name in self.components]
+            # 0 / 0 where no leaf of a row has out-of-bag rows.
+            share = averages[:, -1:]
+            found["oob"] = found["oob"] / np.where(share > 0, share, np.nan)
+        return [found[name] if name == "raw" else _filled(found[name], found["raw"]) for name in self.components]
 
     def _average(self, matrix: npt.NDArray[Any]) -> Floats:
         return self.pool_.combine(self._components_of(matrix))
