@@ -582,6 +582,38 @@ void test_forest_laws() {
   }
 }
 
+// Rows of single precision, one after the other or column by column, give the forest that the same numbers give in double.
+void test_single_precision() {
+  Engine engine(31);
+  for (int round = 0; round < 40; ++round) {
+    const int n_rows = 2 + below(engine, 600), n_columns = 1 + below(engine, 6), n_classes = 2 + below(engine, 45);
+    Sample sample(engine, n_rows, n_columns, n_classes);
+    sample.fill_in_missing();
+    std::fill(sample.n_categories.begin(), sample.n_categories.end(), 0);
+    std::vector<float> by_row(sample.values.begin(), sample.values.end()), by_column(by_row.size());
+    for (int i = 0; i < n_rows; ++i)
+      for (int j = 0; j < n_columns; ++j)
+        by_column[static_cast<std::size_t>(j * n_rows + i)] = by_row[static_cast<std::size_t>(i * n_columns + j)];
+    std::copy(by_row.begin(), by_row.end(), sample.values.begin());
+    const GrowOptions options = random_options(engine, n_classes);
+    ForestOptions forest = random_forest_options(engine);
+    const GrownForest expected = sample.forest_with(3, options, forest, 1);
+    const Matrix one_after_the_other{by_row.data(), true, n_rows, n_columns, n_columns, 1};
+    for (const Matrix& matrix : {one_after_the_other, Matrix{by_column.data(), true, n_rows, n_columns, 1, n_rows}}) {
+      sample.dataset.matrix = matrix;
+      forest.keep_members = true;
+      const GrownForest grown = sample.forest_with(3, options, forest, 2);
+      forest.keep_members = false;
+      const GrownForest unkept = sample.forest_with(3, options, forest, 1);
+      for (std::size_t t = 0; t < 3; ++t) {
+        CHECK(same(grown.forest.trees[t], expected.forest.trees[t], n_classes));
+        CHECK(same(unkept.forest.trees[t], expected.forest.trees[t], n_classes));
+        CHECK(same_reach(grown.members.trees[t].reach, expected.members.trees[t].reach));
+      }
+    }
+  }
+}
+
 // The leaves that growing has recorded are those that routing finds.
 void test_members() {
   Engine engine(10);
@@ -633,14 +665,32 @@ void test_members() {
     for (const std::uint64_t key : {1, 2}) {
       Numbers copies;
       Sampler(Bootstrap::plain, sample.dataset.labels, 3).draw(key, copies);
-      std::vector<NodeId> leaf_of_row = {99};
-      Tree tree = grower.grow(copies, key, interrupt, &leaf_of_row);
+      Placement placement;
+      placement.leaf = {99};
+      Tree tree = grower.grow(copies, key, interrupt, &placement);
       CHECK(tree.counts.empty());
       tree.spread_weights.assign(tree.n_nodes(), 1.0);  // rows of the sample are never spread
       std::vector<std::int32_t> leaves(copies.size());
       Router(tree).apply(sample.dataset.matrix, pool, leaves.data());
-      CHECK(leaf_of_row.size() == copies.size());
-      for (std::size_t row = 0; row < copies.size(); ++row) CHECK(leaf_of_row[row] == (copies[row] > 0 ? leaves[row] : -1));
+      std::vector<NodeId> placed_leaves = placement.leaf;
+      std::sort(placed_leaves.begin(), placed_leaves.end());
+      CHECK(placed_leaves == leaves_of(tree));
+      std::size_t n_placed = 0;
+      const auto check_entries = [&](const auto& entries) {
+        for (std::size_t g = 0; g < placement.leaf.size(); ++g)
+          for (std::uint32_t i = placement.start[g]; i < placement.start[g + 1]; ++i, ++n_placed) {
+            const auto& [row, label, weight] = entries[i];
+            CHECK(leaves[row] == placement.leaf[g] && label == sample.dataset.labels[row]);
+            CHECK(static_cast<double>(weight) == sample.dataset.weight(row) * copies[row] && copies[row] > 0);
+            CHECK(i == placement.start[g] || entries[i - 1].row < row);
+          }
+        CHECK(n_placed == entries.size());
+      };
+      if (placement.is_whole)
+        check_entries(placement.whole);
+      else
+        check_entries(placement.real);
+      CHECK(n_placed == copies.size() - static_cast<std::size_t>(std::count(copies.begin(), copies.end(), 0u)));
     }
   }
 }
@@ -1340,6 +1390,7 @@ int main() {
   test_forests();
   test_forest_laws();
   test_members();
+  test_single_precision();
   test_forest_router();
   test_lists_of_leaf_tables();
   test_ballot();
