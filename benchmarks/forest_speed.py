@@ -64,6 +64,8 @@ WORKLOADS = ["W1", "letter", "W3", "wdbc"]
 # These fit once on the large workloads, whatever the rounds.
 SLOW = {"scikit-learn", "YDF", "xgboost"}
 LARGE = {"W1", "W3"}
+# Before every turn: threads of the library before may still be spinning, in wait for more work.
+PAUSE = 0.3
 # One-row calls stop after this time; at least ten are made.
 MOST_SECONDS_FOR_ONE_ROW = 2.0
 
@@ -294,6 +296,7 @@ class Worker:
         self._answer()
 
     def ask(self, what: str) -> Any:
+        time.sleep(PAUSE)
         assert self._process.stdin is not None
         self._process.stdin.write(what + "\n")
         self._process.stdin.flush()
