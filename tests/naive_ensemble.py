@@ -23,6 +23,22 @@ TOL = 1e-9  # rounding allowed when two classes are compared
 Array = np.ndarray
 
 
+# ---- samples
+def strata(y: Array, least: int = 4) -> list[list[int]]:
+    """The groups of rows that a stratified bootstrap draws among themselves: classes, but rare ones together.
+
+    Rare classes have fewer than `least` rows. If all of them together have so few, they join the largest class.
+    """
+    groups = {label: [row for row in range(len(y)) if y[row] == label] for label in sorted(set(y.tolist()))}
+    common = {label: rows for label, rows in groups.items() if len(rows) >= least}
+    rare = [row for label, rows in groups.items() if label not in common for row in rows]
+    if rare and len(rare) < least and common:
+        largest = max(common, key=lambda label: len(common[label]))
+        common[largest] = common[largest] + rare
+        rare = []
+    return [rows for rows in [*common.values(), rare] if rows]
+
+
 # ---- one tree
 def children(tree: Tree, node: int) -> list[int]:
     return [int(child) for child in tree.child_nodes[tree.child_start[node] : tree.child_start[node + 1]]]

@@ -52,8 +52,10 @@ threshold, split_class_weight
     pruning, confidence
         As in :class:`PETClassifier`; "pruning_set" prunes each tree with the rows outside its sample.
     bootstrap : {"stratified", "plain", False}, default="stratified"
-        "stratified" draws each class's rows among themselves, so that every class keeps its size; "plain" draws from
-        all rows; False grows every tree on all rows.
+        "stratified" draws each class's rows among themselves, so that every class keeps its size; classes of fewer
+        than four rows are drawn together (and with the largest class, if they have fewer than four rows in all), so
+        that each of their rows is out of bag in some trees. "plain" draws from all rows; False grows every tree on all
+        rows.
     oob_weight : float, default=0
         The papers' α: the weight of out-of-bag rows in leaf counts (Nielsen 2004, eq. 4).
     count : {"copies", "distinct"}, default="copies"

@@ -569,7 +569,7 @@ def _scores(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> di
     own = proba[np.arange(len(labels)), labels]
     squares = (proba**2).sum(axis=1) - 2 * own + 1
     return {
-        "oob_log_loss_": float(-(weights @ np.log2(np.maximum(own, LEAST_PROBABILITY))) / total),
+        "oob_log_loss_": float(weights @ -np.log2(np.clip(own, LEAST_PROBABILITY, 1.0)) / total) + 0.0,
         "oob_brier_": float(weights @ squares / total),
         "oob_score_": float(weights @ (proba.argmax(axis=1) == labels) / total),
     }

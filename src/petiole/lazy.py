@@ -67,7 +67,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     min_samples_leaf : float or "auto", default=2
         Least weight of the rows that satisfy a test, copies counted.
     bootstrap : {"plain", "stratified", False}, default="plain"
-        "stratified" draws each class's rows among themselves; False asks all rows once.
+        "stratified" draws each class's rows among themselves, rare classes together as in
+        :class:`BaggedPETClassifier`; False asks all rows once.
     cousin_rule : {True, False, "strict"}, default=True
         True is the paper's rule: where the children of options U and V could each take the other test, the second must
         not, since both would come to the same rows. False leaves it out. "strict" lets no two nodes of a tree have the
