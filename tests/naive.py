@@ -7,6 +7,7 @@ weights; weights must be positive; NaN is a missing value.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cmp_to_key
 from itertools import pairwise
 from math import inf, log2, nan, sqrt
@@ -511,3 +512,20 @@ def prune_with_set(root: Node, X_prune: Array, y_prune: Array, w_prune: Array) -
     # the smallest tree comes first, so a larger one must be truly better
     scores = [-errors_on(tree, X_prune, y_prune, w_prune) for tree in sequence]
     return sequence[first_best(scores, WTOL)]
+
+
+# ---- weights
+def weights_in_rows(weights: list[float]) -> tuple[list[float], float]:
+    """Weights measured in rows, and the weight that is one row, in exact arithmetic.
+
+    One row is the smallest weight if all others are whole multiples of it, to one part in 10^9, else the mean. Weights
+    of zero stay out of it.
+    """
+    exact = [Fraction(w) for w in weights]
+    positive = [w for w in exact if w > 0]
+    least = min(positive)
+    multiples = [w / least for w in positive]
+    if all(abs(m - round(m)) <= Fraction(1, 10**9) * m for m in multiples):
+        return [float(round(w / least)) for w in exact], float(least)
+    mean = sum(positive) / len(positive)
+    return [float(w / mean) for w in exact], float(mean)

@@ -51,7 +51,7 @@ def test_a_folder_and_a_large_file_are_read_in_parts(frame, tmp_path, monkeypatc
     frame.to_parquet(path)
     assert large.is_large(str(folder)) and not large.is_large(str(path)) and not large.is_large("iris")
     of_folder = fitted(folder, tmp_path, "--drop", "code", "--weight", "w")
-    assert of_folder.class_weights_.sum() == 1200
+    assert of_folder.class_weights_.sum() == 600 and of_folder.weight_unit_ == 2  # every weight is 2
     assert of_folder.feature_names_in_.tolist() == ["size", "colour"]
     monkeypatch.setattr(large, "LARGE_BYTES", 10_000)
     assert large.is_large(str(path))

@@ -104,7 +104,9 @@ def test_core_grows_the_naive_tree_of_few_values_and_many_classes(criterion, n_c
 def test_weights_of_any_size_give_the_same_splits(criterion, factor):
     X, y, w, _ = few_values_and_many_classes(12, seed=1)
     trees = [
-        PETClassifier(criterion=criterion, min_samples_leaf=1).fit(X, y, sample_weight=scale * w).tree_
+        PETClassifier(criterion=criterion, min_samples_leaf=1, weights="counts")
+        .fit(X, y, sample_weight=scale * w)
+        .tree_
         for scale in (1, factor)
     ]
     assert trees[0].feature.tolist() == trees[1].feature.tolist()

@@ -10,7 +10,7 @@ import petiole
 # From the bottom up; a module may import those of its own line and of the lines before it.
 LAYERS = [
     {"_core"},
-    {"files", "parameters", "tree_text", "tree_plot", "columns", "tables"},
+    {"files", "parameters", "tree_text", "tree_plot", "columns", "tables", "weights"},
     {"dataset", "datasets", "labels", "tree"},
     {"judged", "grow", "impurity", "traversal", "smoothing", "pool", "score_calibrator", "lazy_paths"},
     {"binning", "venn_abers", "baselines", "perturbation", "noise_search"},

@@ -68,7 +68,7 @@ def test_real_weights_count_as_what_they_are():
     """Weights in halves, with half the least weight, say what whole weights say; tiny changes change little."""
     frame, y = mixed_frame()
     copies = np.random.default_rng(2).integers(1, 5, len(y))
-    model = LazyOptionTreesClassifier.paper(n_estimators=1, bootstrap=False, min_samples_leaf=4)
+    model = LazyOptionTreesClassifier.paper(n_estimators=1, bootstrap=False, min_samples_leaf=4, weights="counts")
     whole = clone(model).fit(frame, y, sample_weight=copies).predict_proba(frame)
     halves = clone(model).set_params(min_samples_leaf=2).fit(frame, y, sample_weight=copies / 2).predict_proba(frame)
     np.testing.assert_allclose(halves, whole, atol=1e-12)

@@ -142,8 +142,8 @@ def test_zero_weight_is_an_absent_row():
 
 def test_tiny_weights_are_warned_of(iris):
     X, y = iris
-    with pytest.warns(UserWarning, match="mean is 1"):
-        PETClassifier().fit(X, y, sample_weight=np.full(len(y), 1 / len(y)))
+    with pytest.warns(UserWarning, match=r"weights='counts'.*use weights='relative'"):
+        PETClassifier(weights="counts").fit(X, y, sample_weight=np.full(len(y), 1 / len(y)))
 
 
 def test_with_smoothing_shares_the_tree(iris):

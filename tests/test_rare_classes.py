@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import naive_ensemble as naive
 import numpy as np
 import pytest
 
+import naive_ensemble as naive
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier, MOBESPClassifier, ProbabilityForestClassifier
 from petiole.forest import sample_copies
 from petiole.grow import TrainingSet

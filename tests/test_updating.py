@@ -68,7 +68,7 @@ def forest_of(model, X, y, w):
 def test_a_tree_counts_as_the_naive_one(seed, weights, decay):
     X, y, w = problem(seed, weights=weights)
     w = np.ones(len(y)) if w is None else w
-    model = PETClassifier(categorical_features=[1]).fit(X[:60], y[:60], w[:60])
+    model = PETClassifier(categorical_features=[1], weights="counts").fit(X[:60], y[:60], w[:60])
     tree = model.tree_
     counts = naive_ensemble.leaf_counts(tree, X, y, np.concatenate([decay * w[:60], w[60:]]), 3)
     expected = naive.tree_laplace(tree, counts, X)

@@ -47,7 +47,7 @@ class BaggedPETClassifier(ForestClassifier):
     n_estimators : int, default=128
         Number of trees.
     criterion, max_depth, min_samples_leaf, max_features, max_bins, categorical_features, nominal_splits, missing, \
-threshold, split_class_weight
+threshold, split_class_weight, weights
         How each tree is grown, as in :class:`PETClassifier`.
     pruning, confidence
         As in :class:`PETClassifier`; "pruning_set" prunes each tree with the rows outside its sample.
@@ -135,6 +135,7 @@ threshold, split_class_weight
         smoothing: str | LeafEstimator = "laplace",
         voting: bool | str = False,
         split_class_weight: Any = None,
+        weights: str = "auto",
         oob_score: bool = False,
         warm_start: bool = False,
         random_state: Any = None,
@@ -159,6 +160,7 @@ threshold, split_class_weight
         self.smoothing = smoothing
         self.voting = voting
         self.split_class_weight = split_class_weight
+        self.weights = weights
         self.oob_score = oob_score
         self.warm_start = warm_start
         self.random_state = random_state

@@ -17,6 +17,7 @@ from petiole.files.savable import SavableModel
 from petiole.labels import check_same_length, check_weights, encode_labels
 from petiole.parameters import check_choice
 from petiole.tables import Array
+from petiole.weights import weights_in_rows
 
 STRATEGIES = ("base_rate", "zero", "one")
 
@@ -81,14 +82,15 @@ class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            2 is a row twice, 0 a row absent.
+            How much each row counts beside the others; 0 is a row absent.
         """
         check_choice("strategy", self.strategy, STRATEGIES)
         classes, codes = encode_labels(y)
         validate_data(copy.copy(self), X, skip_check_array=True)
         n_rows = _num_samples(X)
         check_same_length(n_rows, len(codes))
-        totals = np.bincount(codes, check_weights(sample_weight, n_rows), minlength=len(classes))
+        weights, _ = weights_in_rows(check_weights(sample_weight, n_rows))
+        totals = np.bincount(codes, weights, minlength=len(classes))
         present = totals > 0
         classes, base_rates = classes[present], totals[present] / totals.sum()
         probabilities = self._probabilities(classes, base_rates)

@@ -18,6 +18,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 from petiole.grow import MAX_CLASSES, TrainingSet
 from petiole.labels import check_same_length, check_weights, encode_labels
+from petiole.weights import weights_in_rows
 
 
 class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
@@ -26,11 +27,15 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
     A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.
     """
 
+    # What sample weights mean; classifiers that can count rows have it as a parameter.
+    weights = "auto"
+
     _saved = fields(
         encoder_=checks.instance_of("FeatureEncoder"),
         classes_=checks.labels,
         n_features_in_=checks.whole(1),
         feature_names_in_=maybe(checks.names),
+        weight_unit_=maybe(checks.positive),
     )
 
     def _check_state(self, state: dict[str, Any]) -> None:
@@ -75,7 +80,8 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
             present, codes = np.unique(labels[kept], return_inverse=True)
             classes, labels = classes[present], codes.astype(np.int32)
         encoder, matrix = FeatureEncoder.fit(X, self.categorical_features, type(self).__name__)
-        return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes, kept)
+        weights, unit = weights_in_rows(weights, self.weights)
+        return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes, kept, unit)
 
     def _remember_columns(self, X: Any) -> None:
         """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""
@@ -116,13 +122,14 @@ class TreeBasedClassifier(TableClassifier):
         return encoder, training
 
     def _warn_of_small_weights(self, weights: npt.NDArray[np.float64] | None) -> None:
-        if weights is None:
+        if weights is None or self.weights != "counts":
             return
         total, least = float(weights.sum()), 2 * float(self.min_samples_leaf)
         if total < least <= len(weights):
             warnings.warn(
                 f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}: no node can be split. "
-                "A row of weight 2 counts as two rows: multiply the weights so that their mean is 1.",
+                "With weights='counts' a row of weight 2 counts as two rows: use weights='relative', for which only "
+                "the ratios of weights matter.",
                 UserWarning,
                 stacklevel=4,
             )

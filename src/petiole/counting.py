@@ -18,6 +18,7 @@ from petiole import _core, traversal
 from petiole.forest import Forest
 from petiole.labels import check_same_length, check_weights, label_codes
 from petiole.tree import Tree
+from petiole.weights import weights_in_unit
 
 Floats = npt.NDArray[np.float64]
 Copies = Mapping[int, npt.NDArray[Any]]
@@ -231,7 +232,7 @@ def encoded_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
     matrix = model._encode(X)
     labels = label_codes(y, model.classes_, "y", remedy="a fitted model cannot learn new classes; leave these rows out")
     check_same_length(len(matrix), len(labels))
-    weights = check_weights(sample_weight, len(labels))
+    weights = weights_in_unit(check_weights(sample_weight, len(labels)), getattr(model, "weight_unit_", 1.0))
     rows = Rows(matrix, labels, weights)
     return rows if weights is None or weights.all() else rows.part(np.flatnonzero(weights))
 

@@ -6,6 +6,7 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -86,7 +87,8 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            Counts in splits and leaves; which rows are drawn does not depend on it.
+            How much each row counts beside the others in splits and leaves, see the parameter ``weights``; which rows
+            are drawn does not depend on it.
         """
         self._check_parameters()
         encoder, training = self._encode_training(X, y, sample_weight)
@@ -109,6 +111,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         self._remember_columns(X)
         self.encoder_ = encoder
+        self.weight_unit_ = training.weight_unit
         self.classes_ = training.classes
         self.class_weights_ = training.class_weights()
         self.__dict__.pop("counted_weights_", None)
@@ -406,7 +409,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
             self._check_mergeable(other)
         everyone = [self, *others]
         result = type(self)(**self.get_params(deep=False))
-        shared = ("encoder_", "classes_", "n_features_in_", "feature_names_in_")
+        shared = ("encoder_", "weight_unit_", "classes_", "n_features_in_", "feature_names_in_")
         for name in shared:
             if name in self.__dict__:
                 setattr(result, name, self.__dict__[name])
@@ -511,8 +514,7 @@ def _in_sample(training: TrainingSet, copies: npt.NDArray[np.uint32]) -> Trainin
     weights = copies.astype(np.float64)
     if training.weights is not None:
         weights *= training.weights
-    whole = TrainingSet(training.matrix, training.labels, weights, training.n_categories, training.classes)
-    return whole.rows(np.flatnonzero(copies))
+    return replace(training, weights=weights).rows(np.flatnonzero(copies))
 
 
 def _fingerprint(training: TrainingSet) -> str:

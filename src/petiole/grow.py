@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from petiole import _core
 from petiole.files import checks
-from petiole.files.checks import fields, require
+from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
 from petiole.parameters import (
     check_choice,
@@ -20,6 +20,7 @@ from petiole.parameters import (
     resolve_max_features,
 )
 from petiole.tree import Tree
+from petiole.weights import check_meaning
 
 CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
 NOMINAL_SPLITS = ("multiway", "binary")
@@ -41,6 +42,8 @@ class TrainingSet(Savable):
     classes: npt.NDArray[Any]
     # Positions of these rows in the user's data, where rows of weight zero were left out; None: all are here.
     kept: npt.NDArray[np.intp] | None = None
+    # The weight of the user's that is one row here.
+    weight_unit: float = 1.0
 
     _saved = fields(
         matrix=checks.anything,
@@ -49,6 +52,7 @@ class TrainingSet(Savable):
         n_categories=checks.integers("int32"),
         classes=checks.labels,
         kept=checks.none_or(checks.integers("int64")),
+        weight_unit=maybe(checks.positive),
     )
 
     def _check_state(self, state: dict[str, Any]) -> None:
@@ -79,7 +83,7 @@ class TrainingSet(Savable):
     def rows(self, selected: npt.NDArray[Any]) -> TrainingSet:
         """The training set with the selected rows only."""
         weights = None if self.weights is None else self.weights[selected]
-        return TrainingSet(self.matrix[selected], self.labels[selected], weights, self.n_categories, self.classes)
+        return replace(self, matrix=self.matrix[selected], labels=self.labels[selected], weights=weights, kept=None)
 
 
 def check_growth_parameters(model: Any) -> None:
@@ -91,6 +95,7 @@ def check_growth_parameters(model: Any) -> None:
     check_whole("max_depth", model.max_depth, 1, optional=True)
     check_number("min_samples_leaf", model.min_samples_leaf, 1)
     check_whole("max_bins", model.max_bins, 2, optional=True)
+    check_meaning(model.weights)
     kinds = model.max_features if isinstance(model.max_features, (tuple, list)) else (model.max_features,)
     for kind in kinds:
         resolve_max_features(kind, 1)

@@ -84,6 +84,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         Paths that meet in the same rows share a node. None is the paper: no limit, and a tree can have thousands.
     categorical_features : "from_dtype", list of names, indices or mask, default="from_dtype"
         Which columns are nominal.
+    weights : {"auto", "relative", "counts"}, default="auto"
+        What ``sample_weight`` means, as in :class:`PETClassifier`.
     oob_score : bool, default=False
         Whether ``fit`` leaves the out-of-bag probabilities and scores, which takes as long as predicting a third of the
         training rows.
@@ -111,8 +113,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     used; a training row with a missing value fails the tests on it. At every node the classes are balanced: with n_k
     rows of class k at the node and c_k at the child, q_k ∝ c_k / n_k (with ``gain_prior`` m and n rows at the node,
     c_k / n_k + m / n), and the gain is log2 K − H(q) for the K classes at the node. Among equal gains (to 1e-12) the
-    larger child comes first, then the first attribute, then the nearest θ; tests with the same rows count once. A
-    weight of 2 counts as a row twice, but which rows a bootstrap sample draws does not depend on weights.
+    larger child comes first, then the first attribute, then the nearest θ; tests with the same rows count once. Which
+    rows a bootstrap sample draws does not depend on weights.
 
     References
     ----------
@@ -170,6 +172,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         path_prior: float | str = 0.5,
         max_nodes: int | None = 50,
         categorical_features: Any = "from_dtype",
+        weights: str = "auto",
         oob_score: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -185,6 +188,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         self.path_prior = path_prior
         self.max_nodes = max_nodes
         self.categorical_features = categorical_features
+        self.weights = weights
         self.oob_score = oob_score
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -203,7 +207,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            A row of weight 2 counts as two rows, one of weight 0 is absent. Which rows are drawn does not depend on it.
+            How much each row counts beside the others, see the parameter ``weights``; one of weight 0 is absent. Which
+            rows are drawn does not depend on it.
         """
         self._check_parameters()
         encoder, training = self._encode_training(X, y, sample_weight)
@@ -219,6 +224,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         self._remember_columns(X)
         self.encoder_ = encoder
+        self.weight_unit_ = training.weight_unit
         self.classes_ = training.classes
         self.training_ = training
         self.seed_ = seed

@@ -25,6 +25,7 @@ from petiole.labels import check_same_length, check_weights, label_codes
 from petiole.parameters import check_choice, check_number
 from petiole.smoothing import Raw
 from petiole.updating import ModelCounts, recounted, refiled
+from petiole.weights import weights_in_rows
 
 # What oob_weight="auto" chooses from; 1 comes first and wins ties.
 OOB_WEIGHTS = (1.0, 0.0, 0.25, 0.5, 2.0, 4.0, 8.0, 16.0)
@@ -114,8 +115,8 @@ class MOBESPClassifier(ForestClassifier):
     Parameters
     ----------
     n_estimators, criterion, max_depth, min_samples_leaf, max_features, max_bins, categorical_features, \
-nominal_splits, missing, threshold, pruning, confidence, bootstrap, split_class_weight, oob_score, warm_start, \
-random_state, n_jobs, verbose
+nominal_splits, missing, threshold, pruning, confidence, bootstrap, split_class_weight, weights, oob_score, \
+warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that ``max_features`` is "sqrt" by default.
     oob_weight : float or "auto", default=1.0
         The paper's α: the weight of out-of-bag rows in leaves (eq. 8). "auto" takes the best of a few by the log-loss
@@ -175,6 +176,7 @@ random_state, n_jobs, verbose
         voters: str = "all",
         rows: str = "winner",
         split_class_weight: Any = None,
+        weights: str = "auto",
         oob_score: bool = False,
         warm_start: bool = False,
         random_state: Any = None,
@@ -199,6 +201,7 @@ random_state, n_jobs, verbose
         self.voters = voters
         self.rows = rows
         self.split_class_weight = split_class_weight
+        self.weights = weights
         self.oob_score = oob_score
         self.warm_start = warm_start
         self.random_state = random_state
@@ -250,8 +253,8 @@ random_state, n_jobs, verbose
             trees = [ensemble._as_grown(tree, training, index) for index, tree in enumerate(ensemble.trees_)]
             forest, _ = count_forest(model, training, trees, seed=ensemble.seed_, n_threads=model._n_threads())
             growth = growth._replace(forest=forest)
-        copied = ("encoder_", "classes_", "class_weights_", "seed_", "n_features_in_", "feature_names_in_")
-        for name in copied:
+        copied = ("encoder_", "classes_", "class_weights_", "weight_unit_", "seed_")
+        for name in (*copied, "n_features_in_", "feature_names_in_"):
             if name in ensemble.__dict__:
                 setattr(model, name, ensemble.__dict__[name])
         model.trees_ = growth.forest
@@ -414,7 +417,7 @@ class MOBESPOfEnsemble(SavableModel, ClassifierMixin, BaseEstimator):
         labels = label_codes(y, classes, "y")
         found = _leaf_ids(self.ensemble, X)
         check_same_length(len(found), len(labels))
-        weights = check_weights(sample_weight, len(labels))
+        weights, _ = weights_in_rows(check_weights(sample_weight, len(labels)))
         copies = _copies(self.ensemble, *found.shape)
         if (copies > 0).all():
             raise ValueError(

@@ -23,6 +23,7 @@ from petiole.perturbed_model import Noise, PerturbedModel
 from petiole.probability_forest import part_seed
 from petiole.soft_models import SoftBag, SoftTree, unseen_rows
 from petiole.tables import read_table, unwrap_frame
+from petiole.weights import weights_in_rows
 
 # Probabilities are raised to this before the logarithm is taken.
 LEAST_PROBABILITY = 1e-6
@@ -156,7 +157,7 @@ def _resized(held_out: Sequence[HeldOut], noise: Noise, objective: str, levels: 
 def on_validation(model: PerturbedModel, X: Any, y: Any, sample_weight: Any = None) -> list[HeldOut]:
     """Rows given for the purpose."""
     prepared, labels = model.prepare(X), _known_codes(y, model.classes)
-    weights = check_weights(sample_weight, len(labels))
+    weights, _ = weights_in_rows(check_weights(sample_weight, len(labels)))
     return [_held_out(model, prepared, labels, np.ones(len(labels)) if weights is None else weights)]
 
 

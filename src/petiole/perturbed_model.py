@@ -23,6 +23,7 @@ from petiole.labels import check_weights, label_codes
 from petiole.monte_carlo import Draws, PerturbedTable, draw, perturbed_matrix
 from petiole.perturbation import TOLERANCE, Attributes, Perturbation
 from petiole.soft_models import SoftModel, is_soft, soft_model
+from petiole.weights import weights_in_rows
 
 # Long predictions say how far they are no more often than this.
 SECONDS_BETWEEN_REPORTS = 2.0
@@ -78,7 +79,7 @@ class PerturbedModel(Savable):
             matrix = encoder.transform(X)
         else:
             encoder, matrix = FeatureEncoder.fit(X, categorical_features, type(inner).__name__)
-        weights = check_weights(sample_weight, len(matrix))
+        weights, _ = weights_in_rows(check_weights(sample_weight, len(matrix)))
         return cls(fitted, encoder, Attributes.of(matrix, weights, encoder.n_categories))
 
     @property

@@ -74,6 +74,10 @@ class PETClassifier(Updatable, TreeBasedClassifier):
     split_class_weight : None, "balanced" or dict, default=None
         Factors per class that steer the choice of splits only; counts and probabilities stay true to the data. What
         mistakes cost belongs to the decision, so there is no class_weight.
+    weights : {"auto", "relative", "counts"}, default="auto"
+        What ``sample_weight`` means. Only the ratios of weights matter: where all are whole multiples of the smallest,
+        that is one row (weight 2 is a row twice); otherwise the mean weight is one row. "relative" takes the mean in
+        any case, "counts" takes weights as numbers of rows, as in a table that was aggregated.
     random_state : int, RandomState or None, default=None
         With a seed, ties between attributes are drawn at random; without, the first attribute wins and, with
         ``max_features=None``, the tree is the same every time.
@@ -129,6 +133,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         pruning_fraction: float = 1 / 3,
         smoothing: str | LeafEstimator = "laplace",
         split_class_weight: Any = None,
+        weights: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -147,6 +152,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         self.pruning_fraction = pruning_fraction
         self.smoothing = smoothing
         self.split_class_weight = split_class_weight
+        self.weights = weights
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -173,7 +179,8 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            A row of weight 2 counts as two rows, a row of weight 0 as none.
+            How much each row counts beside the others; a row of weight 0 counts as none. See the parameter
+            ``weights``.
         pruning_set : (X, y), optional
             Rows for ``pruning="pruning_set"``; without them ``pruning_fraction`` of the training rows are held out.
         """
@@ -187,6 +194,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         self._remember_columns(X)
         self.encoder_ = encoder
+        self.weight_unit_ = training.weight_unit
         self.classes_ = training.classes
         self.tree_ = tree
         self.smoothing_ = estimator

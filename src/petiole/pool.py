@@ -27,8 +27,8 @@ Floats = npt.NDArray[np.float64]
 # intercepts at zero. In nats per squared unit: so many rows can overrule them whatever their number.
 MEAN_RIDGE, CLASS_RIDGE, INTERCEPT_RIDGE = 2.0, 10.0, 3.0
 MAX_ITERATIONS = 100
-# The search sometimes stops after a step that happened to be short. Where a slope is left of more than this share of the
-# loss, it begins again from there.
+# The search sometimes stops after a step that happened to be short. Where a slope is left of more than this share of
+# the loss, it begins again from there.
 SLOPE_LEFT, MAX_SEARCHES = 1e-3, 5
 # Rows whose components are combined together: a call of NumPy for each component would take longer than a single row.
 ROWS_AT_ONCE = 1024

@@ -75,7 +75,7 @@ class ProbabilityForestClassifier(ForestClassifier):
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
     criterion, max_depth, min_samples_leaf, max_bins, categorical_features, nominal_splits, missing, threshold, \
-pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start, random_state, n_jobs, verbose
+pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that single rows may be leaves (``min_samples_leaf=1``), rows count
         once (``count="distinct"``) and nominal splits are binary by default.
 
@@ -137,6 +137,7 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         bootstrap: str = "stratified",
         count: str = "distinct",
         split_class_weight: Any = None,
+        weights: str = "auto",
         oob_score: bool = False,
         warm_start: bool = False,
         random_state: Any = None,
@@ -161,6 +162,7 @@ pruning, confidence, bootstrap, count, split_class_weight, oob_score, warm_start
         self.bootstrap = bootstrap
         self.count = count
         self.split_class_weight = split_class_weight
+        self.weights = weights
         self.oob_score = oob_score
         self.warm_start = warm_start
         self.random_state = random_state

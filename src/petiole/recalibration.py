@@ -32,6 +32,7 @@ from petiole.files.savable import SavableModel
 from petiole.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole.score_calibrator import ScoreCalibrator
 from petiole.tables import Array
+from petiole.weights import weights_in_rows
 
 METHODS: dict[str, type[ScoreCalibrator]] = {
     "sigmoid": SigmoidCalibrator,
@@ -273,7 +274,7 @@ def _recalibrate(calibrator: ScoreCalibrator, estimator: Any, y: Any, sample_wei
     proba = out_of_bag_probabilities(estimator)
     found, codes = encode_labels(y)
     check_same_length(len(proba), len(codes))
-    weights = check_weights(sample_weight, len(proba))
+    weights, _ = weights_in_rows(check_weights(sample_weight, len(proba)))
     known = np.isfinite(proba).all(axis=1) & (proba.sum(axis=1) > 0)
     if weights is not None:
         known &= weights > 0

@@ -16,6 +16,7 @@ from petiole.files.checks import fields, require
 from petiole.files.savable import Savable, SavableModel
 from petiole.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole.tables import Array, as_array
+from petiole.weights import weights_in_rows
 
 # From the scores of one class to its probabilities.
 ScoreMap = Callable[[Floats], Floats]
@@ -69,13 +70,13 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
             class, in the order of the sorted labels. Of two columns the second is used.
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            2 is a row twice, 0 a row absent.
+            How much each row counts beside the others (:mod:`petiole.weights`); 0 is a row absent.
         """
         self._check_parameters()
         table = self._read(scores)
         classes, codes = encode_labels(y)
         check_same_length(len(table), len(codes))
-        weights = check_weights(sample_weight, len(table))
+        weights, _ = weights_in_rows(check_weights(sample_weight, len(table)))
         check_columns(table, classes)
         return self._fit_checked(table, codes, weights, classes)
 

@@ -19,8 +19,12 @@ from petiole.dataset import FeatureEncoder, choose_nominal
 from petiole.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole.sketch import QuantileSketch
 from petiole.tables import Array, Names, iter_columns, read_table, reject_infinity
+from petiole.weights import ROUNDING, check_counts, common_measure
 
 Floats = npt.NDArray[np.float64]
+
+# Weights up to this can be summed over all the rows there are.
+MOST_WEIGHT = 1e290
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,10 @@ class Survey:
     n_rows: dict[int, int]
     example: Any
     single: bool
-    whole_weights: bool
+    most_weight: float
+    # Of which all weights are whole multiples; 0 if there is none.
+    weight_measure: float
+    least_weight: float
     first_part: int
 
     def __add__(self, other: Survey) -> Survey:
@@ -89,9 +96,39 @@ class Survey:
             self.n_rows | other.n_rows,
             self.example,
             self.single and other.single,
-            self.whole_weights and other.whole_weights,
+            max(self.most_weight, other.most_weight),
+            _merged_measure(self.weight_measure, other.weight_measure),
+            min(self.least_weight, other.least_weight),
             self.first_part,
         )
+
+    def weight_unit(self, meaning: str) -> float:
+        """The weight that is one row, see :mod:`petiole.weights`."""
+        total = float(self.class_weights.sum())
+        if meaning == "counts":
+            check_counts(self.most_weight, total)
+            return 1.0
+        if meaning == "auto" and self.weight_measure >= (1.0 - ROUNDING) * self.least_weight:
+            return self.least_weight
+        return total / sum(self.n_rows.values())
+
+    def measured(self, unit: float) -> Survey:
+        """The same with weights in rows."""
+        columns = [replace(column, n_missing=column.n_missing / unit) for column in self.columns]
+        return replace(
+            self,
+            columns=columns,
+            class_weights=self.class_weights / unit,
+            most_weight=self.most_weight / unit,
+            weight_measure=self.weight_measure / unit,
+            least_weight=self.least_weight / unit,
+        )
+
+    @property
+    def whole_weights(self) -> bool:
+        """Whether all weights are whole numbers."""
+        nearest = np.rint(self.weight_measure)
+        return bool(nearest >= 1 and abs(self.weight_measure - nearest) <= ROUNDING * nearest)
 
     @property
     def n_features(self) -> int:
@@ -147,10 +184,11 @@ def survey_rows(
         ]
         classes, codes = encode_labels(rows.y, warn=False)
     weights = np.bincount(codes, rows.weights, minlength=len(classes)).astype(np.float64)
-    whole = rows.weights is None or bool((rows.weights == np.floor(rows.weights)).all())
     single = isinstance(table, np.ndarray) and table.dtype == np.float32
     example = take(rows.X, np.arange(1))
-    return Survey(names, columns, classes, weights, {part: len(codes)}, example, single, whole, part)
+    given = np.ones(1) if rows.weights is None else rows.weights
+    scale = (float(given.max()), common_measure(given), float(given.min()))
+    return Survey(names, columns, classes, weights, {part: len(codes)}, example, single, *scale, part)
 
 
 def merged(surveys: Sequence[Survey | None]) -> Survey | None:
@@ -187,6 +225,11 @@ def _weights_of_part(sample_weight: Any, n_rows: int) -> Floats | None:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape == (n_rows,) and not weights.any():
         return weights
+    if weights.size and weights.max() > MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight is up to {weights.max():.3g}, so that sums over all parts may be infinite: divide the "
+            "weights by a constant"
+        )
     return check_weights(sample_weight, n_rows)
 
 
@@ -232,6 +275,10 @@ def _check_columns(one: Survey, two: Survey) -> None:
         f"partition {two.first_part}: {what}, unlike partition {one.first_part}: give every partition the same columns "
         "in the same order"
     )
+
+
+def _merged_measure(one: float, two: float) -> float:
+    return common_measure(np.array([one, two])) if one > 0 and two > 0 else 0.0
 
 
 def _merged_classes(one: Survey, two: Survey) -> tuple[Array, Floats]:

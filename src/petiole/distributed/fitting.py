@@ -111,7 +111,7 @@ def fit(
         if chosen == "broadcast":
             fitted = fit_broadcast(model, engine)
         else:
-            coding = Coding(survey.encoder(type(model).__name__), survey)
+            coding = Coding.of(survey, model)
             fitted = fit_levels(model, engine, coding) if single else fit_sharded(model, engine, coding, shard_rows)
     take_over(model, fitted)
     return model

@@ -58,6 +58,7 @@ def fit_levels(model: PETClassifier, engine: Any, coding: Coding) -> PETClassifi
     fresh = unfitted(model)
     fresh._remember_columns(coding.survey.example)
     fresh.encoder_ = coding.encoder
+    fresh.weight_unit_ = coding.weight_unit
     fresh.classes_ = coding.classes
     fresh.tree_ = tree
     fresh.smoothing_ = estimator

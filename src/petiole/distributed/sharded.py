@@ -172,6 +172,7 @@ def finish(model: Any, standing: Sequence[Standing], tally: PartTally, coding: C
     fresh.encoder_ = coding.encoder
     fresh.classes_ = coding.classes
     fresh.class_weights_ = coding.survey.class_weights
+    fresh.weight_unit_ = coding.weight_unit
     n_threads = fresh._n_threads()
     forests = [
         of_kind.counts.placed_in(one.forest, n_threads=n_threads)

@@ -20,6 +20,7 @@ from petiole.forest import Forest, sample_copies
 from petiole.grow import TrainingSet
 from petiole.mob_esp import VoteTables, make_ballot
 from petiole.survey import Survey, encode_part, kept_rows, survey_rows
+from petiole.weights import LEAST_SHARE
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,6 +31,13 @@ class Coding:
 
     encoder: FeatureEncoder
     survey: Survey
+    weight_unit: float = 1.0
+
+    @classmethod
+    def of(cls, survey: Survey, model: Any) -> Coding:
+        """How a model that is fitted on all parts reads each of them."""
+        unit = survey.weight_unit(model.weights)
+        return cls(survey.encoder(type(model).__name__), survey.measured(unit), unit)
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -41,7 +49,14 @@ class Coding:
         if kept is None:
             return None
         matrix, labels = encode_part(kept, self.survey, self.encoder, part)
-        return Rows(matrix, labels, kept.weights)
+        return Rows(matrix, labels, self._in_rows(kept.weights, len(labels)))
+
+    def _in_rows(self, weights: Floats | None, n_rows: int) -> Floats | None:
+        """Weights measured in rows of all parts together, as :mod:`petiole.weights` says."""
+        if weights is None:
+            return None if self.weight_unit == 1.0 else np.full(n_rows, 1.0 / self.weight_unit)
+        measured = np.maximum(weights / self.weight_unit, LEAST_SHARE * self.survey.most_weight)
+        return np.rint(measured) if self.survey.whole_weights else measured
 
     def training_set(self, rows: Rows) -> TrainingSet:
         return TrainingSet(rows.matrix, rows.labels, rows.weights, self.encoder.n_categories, self.classes)

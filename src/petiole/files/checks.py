@@ -114,6 +114,11 @@ def number(least: float = -math.inf, most: float = math.inf, *, nan: bool = Fals
     return checked
 
 
+def positive(value: Any) -> None:
+    """A finite number greater than 0."""
+    number(math.ulp(0.0))(value)
+
+
 def floats(
     n_dimensions: int, least: float = -math.inf, most: float = math.inf, *, nan: bool = False, infinite: bool = False
 ) -> Check:
