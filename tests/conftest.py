@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
-
-import matplotlib
 
 pytest_plugins = ["wanting_data"]  # the mark real_data and the fixture load_real
 
-matplotlib.use("Agg")
-
+# One thread of linear algebra per process, as there is one process per core: more of them wait for each other, which
+# makes the fit of a small pool take ten times as long. Before numpy is imported, and for processes that tests start.
+for library in ("OPENBLAS", "MKL", "OMP"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, which some of them are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -73,8 +73,7 @@ def test_version_is_told_once():
 
 
 def test_importing_is_quick():
-    """petiole adds at most 0.15 s to importing scikit-learn: processor time, the best of five processes."""
+    """petiole adds at most 0.15 s to importing scikit-learn: processor time, the best of up to five processes."""
     clock = "time.process_time()"
     script = f"import time, sklearn; t = {clock}; import petiole; print({clock} - t)"
-    seconds = [float(subprocess.check_output([sys.executable, "-c", script])) for _ in range(5)]
-    assert min(seconds) < 0.15
+    assert any(float(subprocess.check_output([sys.executable, "-c", script])) < 0.15 for _ in range(5))

@@ -34,7 +34,7 @@ def outcomes(tmp_path):
 
     def run(*options, data=None):
         path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": ""}
+        environment = {**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         environment.pop("PETIOLE_DATA", None)
         if data is not None:
             environment["PETIOLE_DATA"] = str(data)
