@@ -1,43 +1,24 @@
-"""Fixtures: real data sets from the folder named by PETIOLE_DATA."""
+"""The order of tests, and what holds for all of them."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-from pathlib import Path
 
-import matplotlib
-import pytest
+pytest_plugins = ["wanting_data"]  # the mark real_data and the fixture load_real
 
-matplotlib.use("Agg")
-
+# One thread of linear algebra per process, as there is one process per core: more of them wait for each other, which
+# makes the fit of a small pool take ten times as long. Before numpy is imported, and for processes that tests start.
+for library in ("OPENBLAS", "MKL", "OMP"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, which some of them are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="session")
-def load_real():
-    """A function from the name of a data set to (frame, labels); nominal columns are strings, outcomes stay in."""
-    folder = os.environ.get("PETIOLE_DATA")
-    if not folder:
-        pytest.skip("PETIOLE_DATA names no folder with data sets")
-    import pandas as pd
-
-    manifest = {entry["name"]: entry for entry in json.loads((Path(folder) / "manifest.json").read_text())}
-
-    def load(name: str):
-        entry = manifest[name]
-        kinds = {column["name"]: str if column["kind"] == "nominal" else float for column in entry["columns"]}
-        frame = pd.read_csv(Path(folder) / entry["file"], dtype=kinds, keep_default_na=False, na_values=[""])
-        return frame.drop(columns="class"), frame["class"].to_numpy(dtype=str)
-
-    return load
-
-
 def pytest_collection_modifyitems(items):
     """Begin with the longest, so that no worker is left alone with them at the end."""
-    longest = {"test_core_is_clean_under_sanitizers", "test_examples_run", "test_types_are_sound"}
+    longest = {"test_examples_run", "test_types_are_sound"}
     items.sort(key=lambda item: item.name not in longest)

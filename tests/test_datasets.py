@@ -23,8 +23,6 @@ from petiole.datasets import openml
 
 FOLDER = os.environ.get("PETIOLE_DATA")
 ENTRIES = json.loads(Path(FOLDER, "manifest.json").read_text(encoding="utf-8")) if FOLDER else []
-needs_folder = pytest.mark.skipif(not FOLDER, reason="PETIOLE_DATA names no folder with data sets")
-
 CSV = "size,colour,class\n1.5,red,a\n,blue,b\n3,red,a\n"
 ENTRY = {
     "name": "toys",
@@ -72,6 +70,7 @@ def make_folder(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.real_data
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry["name"] for entry in ENTRIES])
 def test_every_set_is_what_the_manifest_says(entry):
     X, y, description = datasets.load(entry["name"])
@@ -89,7 +88,7 @@ def test_every_set_is_what_the_manifest_says(entry):
     assert len(description.kinds) == entry["n_attributes"]
 
 
-@needs_folder
+@pytest.mark.real_data
 @pytest.mark.parametrize("name", ["vote", "audiology", "cleveland", "kr-vs-kp", "wpbc", "spectrometer", "sponge"])
 def test_cells_are_those_that_pandas_reads(load_real, name):
     X, y, _ = datasets.load(name)
@@ -102,7 +101,7 @@ def test_cells_are_those_that_pandas_reads(load_real, name):
             assert X[column].astype(object).fillna("∅").tolist() == theirs[column].astype(object).fillna("∅").tolist()
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_the_listing_has_every_set_and_a_line_for_it():
     listing = datasets.list()
     assert {entry["name"] for entry in ENTRIES} <= set(listing)
@@ -111,7 +110,7 @@ def test_the_listing_has_every_set_and_a_line_for_it():
     assert list(listing) == sorted(listing) and all("\n" not in line for line in listing.values())
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_a_sample_by_class_has_the_weights_of_its_population():
     _, y, description = datasets.load("kdd98-sample")
     assert description.weights.sum() == pytest.approx(95_412)
@@ -237,7 +236,7 @@ def test_breast_cancer_says_which_it_is(monkeypatch):
     assert datasets.load("sklearn-breast-cancer").X.shape == (569, 30)  # no warning: pytest would not see one
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_the_folder_comes_before_scikit_learn():
     assert datasets.load("breast-cancer").X.shape == (286, 9)
     assert datasets.load("sklearn-breast-cancer").X.shape == (569, 30)

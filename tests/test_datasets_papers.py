@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,8 @@ import pytest
 from petiole import datasets
 from petiole.datasets import papers
 
-needs_folder = pytest.mark.skipif(not os.environ.get("PETIOLE_DATA"), reason="PETIOLE_DATA names no folder")
 
-
-@needs_folder
+@pytest.mark.real_data
 @pytest.mark.parametrize("name", papers.NIELSEN)
 def test_nielsens_problems_have_the_sizes_of_his_table_1(name):
     X, y, description = papers.nielsen(name)
@@ -34,7 +31,7 @@ def test_nielsens_table_has_twenty_lines():
         papers.nielsen("adult")
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_nielsens_coding_of_speech_is_that_of_footnote_7():
     plain, _, _ = datasets.load("audiology")
     coded = papers.nielsen("audiology").X
@@ -47,7 +44,7 @@ def test_nielsens_coding_of_speech_is_that_of_footnote_7():
     assert pairs and pairs <= set(footnote.items())
 
 
-@needs_folder
+@pytest.mark.real_data
 @pytest.mark.parametrize("name", [*papers.MARGINEANTU_DIETTERICH, *papers.MARGINEANTU_DIETTERICH_PROBABLY])
 def test_the_sets_of_margineantu_and_dietterich(name):
     description = papers.margineantu_dietterich(name).description
@@ -62,7 +59,7 @@ def test_the_text_of_margineantu_and_dietterich_names_ten_of_sixteen():
         papers.margineantu_dietterich("vote")
 
 
-@needs_folder
+@pytest.mark.real_data
 @pytest.mark.parametrize("name", papers.GEURTS)
 def test_geurts_splits_have_the_sizes_of_his_table_1(name):
     sizes = papers.GEURTS[name]
@@ -80,7 +77,7 @@ def test_geurts_splits_have_the_sizes_of_his_table_1(name):
     assert not papers.geurts(name, random_state=1).grow.X.equals(grow.X)
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_geurts_uses_the_uci_test_files():
     """The class counts of pendigits.tes, and of sat.tst."""
     digits = papers.geurts("pendigits").test.description.class_counts
@@ -97,7 +94,7 @@ def test_geurts_errors():
         papers.geurts("two-norm", repetition=-1)
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_zhangs_sets():
     names = papers.zhang_names()
     assert len(names) > 120 and "letter" in names and "twonorm" not in names
@@ -108,7 +105,7 @@ def test_zhangs_sets():
     assert papers.zhang("labor").description.n_missing > 0  # numbers stay missing
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_coil_has_the_base_rates_of_table_4():
     train, test = papers.coil2000()
     assert 2 * (train.y == "1").mean() == pytest.approx(0.11955, abs=1e-5)
@@ -116,7 +113,7 @@ def test_coil_has_the_base_rates_of_table_4():
     assert list(train.X) == list(test.X)
 
 
-@needs_folder
+@pytest.mark.real_data
 def test_the_sample_of_kdd98_has_the_base_rate_of_the_paper():
     _, y, description = papers.kdd98_sample()
     assert np.average(y == "1", weights=description.weights) == pytest.approx(0.050755, abs=5e-5)

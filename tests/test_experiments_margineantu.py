@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -18,7 +16,6 @@ from petiole.experiments import margineantu_dietterich_2002_page as page
 from petiole.experiments.cells import Task
 from petiole.experiments.published import read_published
 
-needs_data = pytest.mark.skipif(not os.environ.get("PETIOLE_DATA"), reason="PETIOLE_DATA names no folder")
 SMALL = {"n_trees": 3, "min_samples_leaf": 2, "n_matrices": 3, "n_draws": 100}
 
 
@@ -132,7 +129,7 @@ def test_scores_are_judged_with_classes_that_the_fold_lacks():
     assert found["Brier score"] == pytest.approx((0.25 + 2 * 0.0625 + 2) / 2)
 
 
-@needs_data
+@pytest.mark.real_data
 def test_other_readings_of_data_sets_have_their_sizes():
     sizes = {name: (len(paper.load_data(name).y), len(np.unique(paper.load_data(name).y))) for name in paper.READINGS}
     assert list(sizes.values()) == [(4177, 28), (200, 24), (210, 7), (307, 19)]
@@ -194,7 +191,7 @@ AS_IN_THE_PAPER = {
 }
 
 
-@needs_data
+@pytest.mark.real_data
 def test_a_page_of_what_the_paper_says_agrees_in_full(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "draw_all", lambda *_: {})
     path = tmp_path / "cells.sqlite"
@@ -231,7 +228,7 @@ def test_counts_have_a_sign_and_say_so():
 # The command.
 
 
-@needs_data
+@pytest.mark.real_data
 def test_the_command_computes_a_part_and_writes_the_page(tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setitem(paper.SETTINGS, "n_matrices", 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,13 +23,10 @@ from petiole.experiments.nielsen_2004_data import ORDERS, SOURCES, load_nielsen
 from petiole.experiments.nielsen_2004_page import COLUMNS, compare, paired_marks, render
 from petiole.experiments.published import read_published
 
-needs_data = pytest.mark.skipif(not os.environ.get("PETIOLE_DATA"), reason="PETIOLE_DATA names no folder")
-
-
 # Data.
 
 
-@needs_data
+@pytest.mark.real_data
 @pytest.mark.parametrize("name", SOURCES)
 def test_data_sets_have_the_papers_size(name):
     table = read_published("nielsen_2004_table_1")
@@ -38,6 +34,15 @@ def test_data_sets_have_the_papers_size(name):
     assert len(np.unique(y)) == 2
     assert np.isfinite(X).all()
     assert X.shape == (int(table.cell(name, "n")), int(table.cell(name, "d")))
+
+
+def test_another_version_of_the_data_is_refused(monkeypatch):
+    """The page prints sizes without looking at the data, so cells of other sizes must not get into a database."""
+    short = RawTable({"a": np.arange(3.0)}, np.array(["x", "y", "x"]))
+    monkeypatch.setattr("petiole.experiments.nielsen_2004_data.load_raw", lambda name: short)
+    load_nielsen.cache_clear()
+    with pytest.raises(ValueError, match=r"'bupa': 3 rows and 1 attributes come out of 'bupa', but .* on 345 and 6"):
+        load_nielsen("bupa")
 
 
 def test_the_names_are_those_of_table_1():
@@ -50,7 +55,7 @@ def test_natural_orders_have_no_value_twice():
     assert all(len(set(order)) == len(order) for order in ORDERS)
 
 
-@needs_data
+@pytest.mark.real_data
 def test_nominal_values_get_codes_in_a_natural_order():
     raw, (X, _) = load_raw("audiology"), load_nielsen("audiology")
     kept = np.isin(raw.labels, SOURCES["audiology"].classes) & ~raw.without("bone", "bser").missing
@@ -173,7 +178,7 @@ def test_priors_are_those_of_the_training_rows():
     assert found["lift_area"] == pytest.approx((299 * areas[0] + areas[1]) / 300)
 
 
-@needs_data
+@pytest.mark.real_data
 def test_mob_esp_is_the_class_of_that_name():
     task = experiment().task(Cell("iris", 0, "MOB-ESP"))
     X, y = load_nielsen("iris")
@@ -184,7 +189,7 @@ def test_mob_esp_is_the_class_of_that_name():
     assert run_cell(task)["zero_one_mse"] == pytest.approx(np.mean((1 - own) ** 2))
 
 
-@needs_data
+@pytest.mark.real_data
 def test_cells_can_be_computed_again_and_differ():
     grid = experiment()
     one, other = (grid.task(Cell("zoo", trial, "EB-PETs")) for trial in (0, 1))
@@ -254,7 +259,7 @@ def test_the_page_tells_the_time(results):
     assert nielsen_2004_page.time_spent(results, None).endswith("the cells took 1.2 minutes.")
 
 
-@needs_data
+@pytest.mark.real_data
 def test_processor_time_is_measured():
     assert 0 < nielsen_2004.time_cell(nielsen_2004.timing().task(Cell("zoo", 0, "B-PETs")))["processor_seconds"] < 5
 
@@ -262,7 +267,7 @@ def test_processor_time_is_measured():
 # The command.
 
 
-@needs_data
+@pytest.mark.real_data
 def test_the_command_runs_resumes_and_writes_the_page(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     database, page = tmp_path / "cells.sqlite", tmp_path / "pages" / "nielsen.md"
@@ -281,7 +286,7 @@ def test_the_command_runs_resumes_and_writes_the_page(tmp_path, capsys):
     assert page.read_text() == first == text
 
 
-@needs_data
+@pytest.mark.real_data
 def test_a_part_that_makes_no_page_is_computed_all_the_same(tmp_path, capsys):
     options = ["nielsen-2004", "--jobs", "0", "--database", str(tmp_path / "a.sqlite"), "--page", str(tmp_path / "p")]
     assert reproduce_command.main([*options, "--trials", "1", "--datasets", "zoo", "--methods", "EB-PETs"]) == 0

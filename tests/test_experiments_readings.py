@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -26,8 +24,6 @@ from petiole.experiments.nielsen_2004_readings import (
 from petiole.experiments.nielsen_2004_readings_page import COLUMNS, closest, fitting, section
 from petiole.experiments.published import read_published
 from petiole.experiments.results import read_stored
-
-needs_data = pytest.mark.skipif(not os.environ.get("PETIOLE_DATA"), reason="PETIOLE_DATA names no folder")
 
 
 @pytest.fixture
@@ -59,7 +55,7 @@ def test_readings_differ_from_each_other(made_up):
     assert len(set(found.values())) == len(found)
 
 
-@needs_data
+@pytest.mark.real_data
 def test_what_is_printed_for_ionosphere_follows_from_its_first_attribute_alone():
     """p = (N_k + 1)/(N_k + 2) on either side of it: 0/1-MSE .247, AvLL 1.822, AULC 1.246 are printed."""
     X, y = load_nielsen("iondata")
@@ -122,7 +118,7 @@ def test_without_readings_the_section_says_so(tmp_path):
     assert section(tmp_path / "a.sqlite").startswith("Not run yet")
 
 
-@needs_data
+@pytest.mark.real_data
 def test_readings_are_cells_of_an_experiment(tmp_path):
     grid = readings().restricted(data_sets=["soybean"], methods=[PLAIN, "one tree"], trials=1)
     assert run(grid, tmp_path / "a.sqlite", jobs=0).n_finished == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import sys
 from pathlib import Path
@@ -33,7 +32,6 @@ from petiole.experiments.which_method_picture import GAP, front, place_labels
 from petiole.experiments.which_method_scores import study_of
 
 ROOT = Path(__file__).parent.parent
-needs_data = pytest.mark.skipif(not os.environ.get("PETIOLE_DATA"), reason="PETIOLE_DATA names no folder")
 NAMES = ["first", "second", "third", "fourth"]
 
 
@@ -76,7 +74,7 @@ def test_data_sets_are_chosen_by_size_alone(monkeypatch):
     assert choose_data_sets(SETTINGS) == ["small", "large"]
 
 
-@needs_data
+@pytest.mark.real_data
 def test_there_are_at_least_60_data_sets_and_most_had_no_part_in_choosing_defaults():
     names = experiment().data_sets
     assert len(names) >= 60

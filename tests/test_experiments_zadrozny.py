@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,8 +20,6 @@ from petiole.experiments.published import read_published
 from petiole.experiments.zadrozny_elkan_2001 import CONSTANTS, MODELS, PRUNED, experiment, judge, predicted_gifts
 from petiole.experiments.zadrozny_elkan_2001_data import Division, Part, halves, load_contest, load_division, redrawn
 from petiole.smoothing import Curtailment, MEstimate
-
-needs_data = pytest.mark.skipif(not os.environ.get("PETIOLE_DATA"), reason="PETIOLE_DATA names no folder")
 
 
 def made_up(n=400, seed=0, gifts=True):
@@ -148,7 +145,7 @@ def test_redrawn_divisions_have_the_same_rows():
     assert (len(other.train.y), other.nominal) == (40, (1,))
 
 
-@needs_data
+@pytest.mark.real_data
 def test_coil_is_the_papers():
     """Twice the base rate is the all-zero line of table 4, in both parts."""
     division = load_division("coil2000", 0)
@@ -158,7 +155,7 @@ def test_coil_is_the_papers():
     assert division.train.X.shape == (5822, 85) and division.nominal == (0, 4)
 
 
-@needs_data
+@pytest.mark.real_data
 def test_the_sample_has_the_papers_base_rate_and_seven_attributes():
     division = load_division("kdd98-sample", 0)
     for part in (division.train, division.test):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,6 @@ from petiole.experiments.zhang_2020_page import render
 from petiole.experiments.zhang_2020_scores import COLUMNS, RIVALS, agreements_of, pool, published_counts
 from petiole.smoothing import HDP, HGS, MBranch, MEstimate
 
-needs_data = pytest.mark.skipif(not os.environ.get("PETIOLE_DATA"), reason="PETIOLE_DATA names no folder")
 NAMES = ["small", "smaller", "tiny"]
 
 
@@ -63,7 +60,7 @@ def test_the_grid_is_the_papers(synthetic):
     assert list(grid.methods[6:]) == ["forests"]
 
 
-@needs_data
+@pytest.mark.real_data
 def test_all_data_sets_with_more_than_100_rows_are_there():
     rows = {name: about.rows for name, about in descriptions().items()}
     assert sorted(experiment().data_sets) == sorted(name for name, n in rows.items() if n > 100)

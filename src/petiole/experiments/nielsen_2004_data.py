@@ -19,33 +19,34 @@ from petiole.tables import Array
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set of the paper comes from: the name of the whole set, and the two classes that are used."""
+    """Where a data set of the paper comes from, its rows and attributes, and the two classes that are used."""
 
     name: str
+    shape: tuple[int, int]
     classes: tuple[str, str] | None = None
 
 
 SOURCES = {
-    "audiology": Source("audiology", ("cochlear_age", "cochlear_unknown")),
-    "bupa": Source("bupa"),
-    "credit-german": Source("crx"),
-    "glass": Source("glass", ("build wind float", "tableware")),
-    "iondata": Source("ionosphere"),
-    "iris": Source("iris", ("Iris-setosa", "Iris-versicolor")),
-    "letter": Source("letter", ("H", "K")),
-    "lymphography": Source("lymphography", ("metastases", "malign_lymph")),
-    "pima": Source("pima"),
-    "segment": Source("segment", ("foliage", "window")),
-    "sonar": Source("sonar"),
-    "soybean": Source("soybean", ("alternarialeaf-spot", "frog-eye-leaf-spot")),
-    "vehicle": Source("vehicle", ("opel", "saab")),
-    "votes": Source("vote"),
-    "vowel": Source("vowel-context", ("had", "hOd")),
-    "wbc": Source("wbc"),
-    "wdbc": Source("wdbc"),
-    "wine": Source("wine", ("1", "2")),
-    "wpbc": Source("wpbc"),
-    "zoo": Source("zoo", ("mammal", "bird")),
+    "audiology": Source("audiology", (92, 37), ("cochlear_age", "cochlear_unknown")),
+    "bupa": Source("bupa", (345, 6)),
+    "credit-german": Source("crx", (653, 44)),
+    "glass": Source("glass", (79, 9), ("build wind float", "tableware")),
+    "iondata": Source("ionosphere", (351, 34)),
+    "iris": Source("iris", (100, 4), ("Iris-setosa", "Iris-versicolor")),
+    "letter": Source("letter", (1473, 16), ("H", "K")),
+    "lymphography": Source("lymphography", (142, 18), ("metastases", "malign_lymph")),
+    "pima": Source("pima", (768, 8)),
+    "segment": Source("segment", (660, 19), ("foliage", "window")),
+    "sonar": Source("sonar", (208, 60)),
+    "soybean": Source("soybean", (80, 35), ("alternarialeaf-spot", "frog-eye-leaf-spot")),
+    "vehicle": Source("vehicle", (429, 18), ("opel", "saab")),
+    "votes": Source("vote", (232, 16)),
+    "vowel": Source("vowel-context", (180, 12), ("had", "hOd")),
+    "wbc": Source("wbc", (683, 9)),
+    "wdbc": Source("wdbc", (569, 30)),
+    "wine": Source("wine", (130, 13), ("1", "2")),
+    "wpbc": Source("wpbc", (194, 33)),
+    "zoo": Source("zoo", (61, 16), ("mammal", "bird")),
 }
 REMARKS = {
     "audiology": "the training part of the set, without attributes that have one value only, gives N and D",
@@ -136,8 +137,19 @@ def load_nielsen(name: str) -> tuple[Floats, Array]:
     X = np.column_stack(columns)
     if name == "audiology":
         X = X[:, (X[0] != X).any(axis=0)]
+    _check_shape(X, name)
     X.flags.writeable = table.labels.flags.writeable = False  # shared by all cells of a process
     return X, table.labels
+
+
+def _check_shape(X: Floats, name: str) -> None:
+    """Refuse another version of the data, so that the sizes on the page are those of every cell in a database."""
+    source = SOURCES[name]
+    if X.shape != source.shape:
+        raise ValueError(
+            f"data set {name!r}: {X.shape[0]} rows and {X.shape[1]} attributes come out of {source.name!r}, but the "
+            f"experiment is on {source.shape[0]} and {source.shape[1]}: take the UCI version of {source.name!r}"
+        )
 
 
 def _coded(column: str, values: Array, data_set: str) -> list[Floats]:
