@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy as np
 
+# The most rows that an estimator may pretend to have seen. Beyond it sums of them could overflow; the limit of an
+# infinite number is reached long before.
+MOST_ROWS = 1e100
+
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """``value`` is one of ``choices``."""
