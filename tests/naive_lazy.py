@@ -43,6 +43,7 @@ class Rules:
     gain_prior: Fraction = Fraction(0)  # pseudo-rows with the class frequencies of the node, added to each child
     path_prior: Fraction = Fraction(0)  # pseudo-rows with the parent's answer, added to each node
     max_nodes: float = math.inf  # once a tree has so many nodes, further ones take their best option only
+    row_budget: int = 10**30  # likewise once the options have cost so many rows: those of their nodes, and 100 for each
 
 
 @dataclass
@@ -136,7 +137,7 @@ def grow(data: Data, query: list[Any], rules: Rules) -> Node:
     taken: set[frozenset[int]] = set()  # stays empty but for the strict rule
     root = Node(data.everyone())
     nodes: dict[Any, Node] = {}
-    _choose(root, data, query, rules, set(), taken, len(nodes))
+    rows_left = _choose(root, data, query, rules, set(), taken, len(nodes), rules.row_budget)
     nodes[frozenset(root.members), frozenset()] = root
     queue = [root]
     for node in queue:
@@ -146,20 +147,31 @@ def grow(data: Data, query: list[Any], rules: Rules) -> Node:
             key = (frozenset(kept), frozenset(banned))
             if key not in nodes:
                 nodes[key] = Node(kept)
-                _choose(nodes[key], data, query, rules, banned, taken, len(nodes) - 1)
+                n_before = len(nodes) - 1
+                rows_left = _choose(nodes[key], data, query, rules, banned, taken, n_before, rows_left)
                 queue.append(nodes[key])
             node.children.append(nodes[key])
     return root
 
 
 def _choose(
-    node: Node, data: Data, query: list[Any], rules: Rules, banned: set[Test], taken: set[frozenset[int]], n_nodes: int
-) -> None:
+    node: Node,
+    data: Data,
+    query: list[Any],
+    rules: Rules,
+    banned: set[Test],
+    taken: set[frozenset[int]],
+    n_nodes: int,
+    rows_left: int,
+) -> int:
+    """Gives the node its options; returns what is left of the row budget."""
     node.options = choose_options(data, node.members, query, rules, banned, taken)
-    if n_nodes >= rules.max_nodes:
-        node.options = node.options[:1]
+    cost = len(node.members) + 100
+    most = max(1, rows_left // cost) if n_nodes < rules.max_nodes else 1
+    node.options = node.options[:most]
     if rules.cousin_rule == "strict":
         taken |= {frozenset(i for i in node.members if test.holds(data.rows[i])) for test, _ in node.options}
+    return max(0, rows_left - len(node.options) * cost)
 
 
 def _banned(node: Node, i: int) -> set[Test]:

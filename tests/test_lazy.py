@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from petiole import LazyOptionTreesClassifier
+from petiole import LazyOptionTreesClassifier, _core
 from petiole.lazy import CHOICES
 
 VARIANTS = [{}, {"gain_prior": 0, "path_prior": 0}, {"max_tests": 1}, {"cousin_rule": "strict"}, {"cousin_rule": False}]
@@ -247,8 +247,9 @@ def test_auto_takes_the_value_with_the_least_out_of_bag_loss():
         ({"min_samples_leaf": "big"}, "min_samples_leaf='big': must be a number at least 1, or 'auto'"),
         ({"bootstrap": "balanced"}, "bootstrap='balanced': must be one of 'stratified', 'plain', False"),
         ({"cousin_rule": "no"}, "cousin_rule='no': must be one of True, False, 'strict'"),
-        ({"gain_prior": -1}, "gain_prior=-1: must be a number at least 0"),
-        ({"path_prior": np.nan}, "path_prior=nan: must be a number at least 0"),
+        ({"gain_prior": -1}, "gain_prior=-1: must be a number between 0 and 1e+100"),
+        ({"path_prior": np.nan}, "path_prior=nan: must be a number between 0 and 1e+100"),
+        ({"path_prior": 1e300}, "path_prior=1e+300: must be a number between 0 and 1e+100"),
         ({"oob_score": "yes"}, "oob_score='yes': must be one of True, False"),
         ({"verbose": -1}, "verbose=-1: must be a whole number at least 0"),
         ({"oob_score": True, "bootstrap": False}, "oob_score=True needs rows outside the samples"),
@@ -259,6 +260,52 @@ def test_bad_parameters_are_refused(parameters, message, iris):
     with pytest.raises(ValueError) as error:
         LazyOptionTreesClassifier(**parameters).fit(*iris)
     assert str(error.value).startswith(message)
+
+
+# Extremes.
+
+
+@pytest.mark.parametrize("weights", [None, "fractions"])
+@pytest.mark.parametrize(
+    "parameters", [{"path_prior": 1e100}, {"gain_prior": 1e100}, {"gain_prior": 0, "path_prior": 0}]
+)
+def test_leaves_larger_than_the_data_leave_the_root_to_answer(iris, parameters, weights):
+    X, y = iris
+    weights = None if weights is None else np.random.default_rng(0).uniform(0.1, 3, len(y))
+    model = LazyOptionTreesClassifier(
+        n_estimators=3, bootstrap="stratified", random_state=0, oob_score=True, **parameters
+    )
+    for size in (1000, 1e18, 1e300):
+        model.set_params(min_samples_leaf=size).fit(X, y, sample_weight=weights)
+        answers = model.predict_proba(X)
+        np.testing.assert_allclose(answers.sum(axis=1), 1)
+        assert (answers == answers[0]).all()
+        np.testing.assert_allclose(answers[0], 1 / 3, atol=0.1)
+        asked = ~np.isnan(model.oob_predict_proba_[:, 0])
+        np.testing.assert_allclose(model.oob_predict_proba_[asked].sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-30, 1e30, 1e305])
+def test_the_core_bears_weights_of_any_scale(iris, scale):
+    X, y = iris
+    bags, options = _core.LazyBagOptions(), _core.LazyTreeOptions()
+    bags.bootstrap, bags.n_bags = _core.Bootstrap.none, 1
+    options.path_prior, options.gain_prior = 0.5, 1000.0
+    weights = scale * np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    trees = _core.LazyOptionTrees.of(X, y.astype(np.int32), weights, np.zeros(4, dtype=np.int32), bags, 3, 1)
+    answers = np.asarray(trees.predict(X, options, None, 1, None))
+    np.testing.assert_allclose(answers.sum(axis=1), 1)
+
+
+def test_the_work_for_a_query_is_bounded():
+    """Thirty rows have millions of option paths where many tests are good enough, sixty more than fit into memory."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 3)), random.integers(0, 2, 60)
+    for n_rows in (30, 60):
+        model = LazyOptionTreesClassifier(n_estimators=1, max_tests=50, min_gain=0.01, max_nodes=None, random_state=0)
+        [graph] = model.fit(X[:n_rows], y[:n_rows]).explain([0.0, 0.0, 0.0]).trees
+        assert len(graph.child) < 300_000
+        np.testing.assert_allclose(model.predict_proba([[0.0, 0.0, 0.0]]).sum(), 1)
 
 
 # Long predictions.

@@ -47,6 +47,7 @@ class Problem:
             gain_prior=Fraction(int(random.choice([0, 0, 1, 20]))),
             path_prior=Fraction(int(random.choice([0, 0, 1, 3])), 2),
             max_nodes=[np.inf, 3, 8][random.integers(0, 3)],
+            row_budget=[10**18, 10**18, 250, 1300][random.integers(0, 4)],
         )
 
     def _columns(self, random, size):
@@ -83,6 +84,7 @@ class Problem:
         if np.isfinite(self.rules.max_nodes):
             options.max_nodes = self.rules.max_nodes
         options.share_from = share_from
+        options.row_budget = self.rules.row_budget
         return options
 
 

@@ -1,8 +1,10 @@
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
 #include "estimate.hpp"
 #include "hdp.hpp"
+#include "stirling.hpp"
 
 namespace petiole::bindings {
 
@@ -90,11 +92,21 @@ void bind_estimate(nb::module_& m) {
         return nb::make_tuple(self.reshaped(std::move(result.table)), result.mean_concentration);
       }, "options"_a, "The posterior mean of every node's class probabilities, and of the concentrations.");
   m.def("log_stirling", [](std::uint32_t n, std::uint32_t t) {
-    StirlingRatios table;
-    table.prepare(n);
-    if (n == 0 || t == 0 || t > n || t > table.most_tables()) throw nb::value_error("t must lie between 1 and n");
-    return table.log_number(n, t);
+    if (t == 0 || t > n) throw nb::value_error("t must lie between 1 and n");
+    StirlingRatios ratios;
+    ratios.prepare(n);
+    return ratios.log_number(n, t);
   }, "n"_a, "t"_a, "Logarithm of an unsigned Stirling number of the first kind.");
+  m.def("stirling_ratios", [](double n, const std::vector<double>& tables) {
+    StirlingRatios ratios;
+    ratios.prepare(n);
+    std::vector<double> result;
+    for (const double t : tables) {
+      if (!(t >= 1 && t < n)) throw nb::value_error("t must lie between 1 and n - 1");
+      result.push_back(ratios.next_table(n, t));
+    }
+    return result;
+  }, "n"_a, "tables"_a, "S(n, t+1) / S(n, t) of the unsigned Stirling numbers of the first kind, for each t of `tables`.");
 }
 
 }  // namespace petiole::bindings

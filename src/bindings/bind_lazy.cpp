@@ -134,7 +134,8 @@ void bind_lazy(nb::module_& m) {
       .def_rw("gain_prior", &LazyTreeOptions::gain_prior)
       .def_rw("path_prior", &LazyTreeOptions::path_prior)
       .def_rw("max_nodes", &LazyTreeOptions::max_nodes)
-      .def_rw("share_from", &LazyTreeOptions::share_from);
+      .def_rw("share_from", &LazyTreeOptions::share_from)
+      .def_rw("row_budget", &LazyTreeOptions::row_budget);
   nb::class_<LazyBagOptions>(m, "LazyBagOptions")
       .def(nb::init<>())
       .def_rw("bootstrap", &LazyBagOptions::bootstrap)

@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
+
+#include "stirling.hpp"
 
 namespace petiole {
 namespace {
 
-constexpr std::uint32_t kWindow = 10;  // table counts up to this far from the present one are considered
+constexpr int kWindow = 10;  // table counts up to this far from the present one are considered
 constexpr double kNegligible = 1e-12;  // a weight this small beside the present one ends the window early
 constexpr double kLargestConcentration = 4000, kLeastConcentration = 1e-8;
 constexpr std::uint32_t kPooled = 64;  // customers up to which restaurants share their exponential draws
+
+double bounded(double concentration) { return std::clamp(concentration, kLeastConcentration, kLargestConcentration); }
 
 std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
 
@@ -25,7 +30,7 @@ class Sampler {
     total_customers_.assign(n, 0);
     total_tables_.assign(n, 0);
     prior_rate_ = options.prior_rate > 0 ? options.prior_rate : static_cast<double>(K_);
-    const double start = options.concentration > 0 ? options.concentration : options.prior_shape / prior_rate_;
+    const double start = options.concentration > 0 ? options.concentration : bounded(options.prior_shape / prior_rate_);
     concentration_.assign(n, start);
     weight_of_ = tree.weights();
     concentration_[0] = options.root_concentration;
@@ -78,81 +83,71 @@ class Sampler {
 
   // From the leaves up: about as many tables as are expected, at least one where there is a customer.
   void seat_everyone() {
-    std::uint32_t largest = 1;
     for (std::size_t i = tree_.n_nodes(); i-- > 0;) {
       const NodeId node = tree_.top_down[i], parent = tree_.parent[at(node)];
       for (std::uint32_t k = 0; k < K_; ++k) {
         const std::size_t cell = at(node) * K_ + k;
-        if (tree_.is_leaf[at(node)]) customers_[cell] = static_cast<std::uint32_t>(std::llround(tree_.counts[cell]));
-        const std::uint32_t n = customers_[cell];
+        if (tree_.is_leaf[at(node)])
+          customers_[cell] = std::min(std::round(tree_.counts[cell]), StirlingRatios::kMostCustomers);
+        const double n = customers_[cell];
         total_customers_[at(node)] += n;
         if (parent < 0 || n == 0) continue;
-        largest = std::max(largest, n);
         // c (psi(c + n) - psi(c)) tables are expected; its logarithmic growth is all that matters for a start.
         const double c = concentration_[at(node)];
-        const auto expected = static_cast<std::uint32_t>(c * std::log1p(n / c));
-        tables_[cell] = std::clamp<std::uint32_t>(expected, 1, n);
+        tables_[cell] = std::clamp(std::floor(c * std::log1p(n / c)), 1.0, n);
         total_tables_[at(node)] += tables_[cell];
         customers_[at(parent) * K_ + k] += tables_[cell];
         // A leaf's single row always has a table of its own; nothing to sample there.
         if (n > 1 || !tree_.is_leaf[at(node)]) cells_.push_back({node, parent, k});
       }
     }
-    stirling_.prepare(largest + 16 * kWindow);
-    for (const Cell& cell : cells_) clamp_tables(cell);
-  }
-
-  void clamp_tables(const Cell& cell) {
-    const std::uint32_t t = tables_[at(cell.node) * K_ + cell.k];
-    if (t > stirling_.most_tables()) change_tables(cell, stirling_.most_tables());
   }
 
   // Draws a table count from its conditional given all others, within a window. Weights are built from ratios of
   // neighbours, up and down from the present count.
   void resample(const Cell& cell) {
     const std::size_t here = at(cell.node) * K_ + cell.k, above = at(cell.parent) * K_ + cell.k;
-    const std::uint32_t n = customers_[here], t = tables_[here];
+    const double n = customers_[here], t = tables_[here];
     if (n <= 1) {
       if (t != n) change_tables(cell, n);
       return;
     }
-    const std::uint32_t others = customers_[above] - t, parent_tables = tables_[above];
-    if (others + t + kWindow > stirling_.largest()) stirling_.prepare(2 * (others + t + kWindow));
+    const double others = customers_[above] - t, parent_tables = tables_[above];
+    stirling_.prepare(std::max(n, others + t + kWindow));
     // The parent may not have fewer customers than tables.
-    const std::uint32_t needed = cell.parent == 0 || parent_tables <= others ? 1 : parent_tables - others;
-    const std::uint32_t low = std::max(needed, t > kWindow ? t - kWindow : 1u);
-    const std::uint32_t high = std::min({n, t + kWindow, stirling_.most_tables()});
+    const double needed = cell.parent == 0 ? 1 : std::max(parent_tables - others, 1.0);
+    const double low = std::max(needed, t - kWindow), high = std::min(n, t + kWindow);
     const double c = concentration_[at(cell.node)], c_above = concentration_[at(cell.parent)];
     const double total_others = c_above + total_customers_[at(cell.parent)] - t;
     const double root_share = c_above / static_cast<double>(K_);
     // weight(x + 1) / weight(x)
-    const auto ratio = [&](std::uint32_t x) {
+    const auto ratio = [&](double x) {
       const double parent = cell.parent == 0 ? root_share + others + x
                                              : stirling_.next_customer(others + x, parent_tables);
       return stirling_.next_table(n, x) * c * parent / (total_others + x);
     };
-    std::uint32_t x_low = t, x_high = t;
+    int lowest = 0, highest = 0;  // what is added to t
     double sum = 1, weight = 1;
-    for (std::uint32_t x = t; x < high && weight > kNegligible; ++x) {
+    for (double x = t; x < high && weight > kNegligible; ++x) {
       weight *= ratio(x);
-      weight_[kWindow + ++x_high - t] = weight;
+      weight_[kWindow + ++highest] = weight;
       sum += weight;
     }
     weight = 1;
-    for (std::uint32_t x = t; x > low && weight > kNegligible; --x) {
+    for (double x = t; x > low && weight > kNegligible; --x) {
       weight /= ratio(x - 1);
-      weight_[kWindow + --x_low - t] = weight;
+      weight_[kWindow + --lowest] = weight;
       sum += weight;
     }
     weight_[kWindow] = 1;
     double draw = uniform() * sum;
-    std::uint32_t x = x_low;
-    while (x < x_high && (draw -= weight_[kWindow + x - t]) > 0) ++x;
-    if (x != t) change_tables(cell, x);
+    int added = lowest;
+    while (added < highest && (draw -= weight_[kWindow + added]) > 0) ++added;
+    if (added != 0) change_tables(cell, t + added);
   }
 
-  void change_tables(const Cell& cell, std::uint32_t to) {
-    const std::uint32_t from = std::exchange(tables_[at(cell.node) * K_ + cell.k], to);
+  void change_tables(const Cell& cell, double to) {
+    const double from = std::exchange(tables_[at(cell.node) * K_ + cell.k], to);
     total_tables_[at(cell.node)] += to - from;
     customers_[at(cell.parent) * K_ + cell.k] += to - from;
     total_customers_[at(cell.parent)] += to - from;
@@ -166,11 +161,11 @@ class Sampler {
     rate_.assign(n_groups_, prior_rate_);
     longer_.assign(n_groups_ * (kPooled + 1), 0);
     for (std::size_t node = 1; node < tree_.n_nodes(); ++node) {
-      const std::uint32_t n = total_customers_[node];
+      const double n = total_customers_[node];
       if (n == 0) continue;
       const std::size_t group = group_of_[node];
       shape_[group] += total_tables_[node];
-      ++longer_[group * (kPooled + 1) + std::min(n, kPooled)];
+      ++longer_[group * (kPooled + 1) + static_cast<std::size_t>(std::min<double>(n, kPooled))];
       if (n > kPooled) rate_[group] += minus_log_beta(drawn_[group] + kPooled, n - kPooled);
     }
     for (std::size_t group = 0; group < n_groups_; ++group) {
@@ -179,7 +174,7 @@ class Sampler {
         n_longer += longer_[group * (kPooled + 1) + i + 1];
         if (n_longer > 0) rate_[group] += gamma(n_longer) / (drawn_[group] + i);
       }
-      drawn_[group] = std::clamp(gamma(shape_[group]) / rate_[group], kLeastConcentration, kLargestConcentration);
+      drawn_[group] = bounded(gamma(shape_[group]) / rate_[group]);
     }
     for (std::size_t node = 1; node < tree_.n_nodes(); ++node)
       if (total_customers_[node] > 0) concentration_[node] = drawn_[group_of_[node]];
@@ -210,10 +205,10 @@ class Sampler {
         for (std::size_t k = 0; k < K_; ++k) sum[k] += share * prior[k];
       } else {
         const double scale = 1 / (total_customers_[at(node)] + c);
-        const std::uint32_t* customers = customers_.data() + at(node) * K_;
+        const double* customers = customers_.data() + at(node) * K_;
         double* theta = theta_.data() + at(node) * K_;
         for (std::size_t k = 0; k < K_; ++k) {
-          theta[k] = (static_cast<double>(static_cast<std::int32_t>(customers[k])) + c * prior[k]) * scale;
+          theta[k] = (customers[k] + c * prior[k]) * scale;
           sum[k] += theta[k];
         }
       }
@@ -226,7 +221,7 @@ class Sampler {
   std::size_t K_;
   std::mt19937_64 random_;
   std::vector<Cell> cells_;  // children before parents
-  std::vector<std::uint32_t> tables_, customers_, total_customers_, total_tables_;
+  std::vector<double> tables_, customers_, total_customers_, total_tables_;  // whole numbers
   std::vector<double> weight_of_, concentration_, theta_, uniform_prior_;
   std::vector<double> scales_;  // per leaf the sum of 1 / (n + c) over iterations; 0 elsewhere
   std::vector<std::size_t> group_of_;
@@ -240,28 +235,6 @@ class Sampler {
 };
 
 }  // namespace
-
-void StirlingRatios::prepare(std::uint32_t largest) {
-  constexpr std::size_t kMostCells = std::size_t{1} << 22;
-  largest_ = largest;
-  const std::size_t rows = std::size_t{largest} + 1;
-  width_ = std::clamp<std::size_t>(kMostCells / rows, 64, 512);
-  ratio_.assign(rows * width_, 0.0);
-  // From S(n+1, t) = S(n, t-1) + n S(n, t): r(n+1, t) = (1 + n r(n, t)) / (1 / r(n, t-1) + n), and r(n, n) = 0.
-  for (std::size_t n = 1; n + 1 < rows; ++n) {
-    const double* old = ratio_.data() + n * width_;
-    double* fresh = ratio_.data() + (n + 1) * width_;
-    const auto count = static_cast<double>(n);
-    for (std::size_t t = 1; t < std::min(width_, n + 1); ++t)
-      fresh[t] = (1 + count * old[t]) / ((t > 1 ? 1 / old[t - 1] : 0.0) + count);
-  }
-}
-
-double StirlingRatios::log_number(std::uint32_t n, std::uint32_t t) const {
-  double log = std::lgamma(static_cast<double>(n));  // S(n, 1) = (n-1)!
-  for (std::uint32_t x = 1; x < t; ++x) log += std::log(next_table(n, x));
-  return log;
-}
 
 HdpResult hdp(const NodeCounts& tree, const HdpOptions& options, Interrupt& interrupt) {
   return Sampler(tree, options).run(interrupt);

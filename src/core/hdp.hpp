@@ -27,28 +27,4 @@ struct HdpResult {
 
 HdpResult hdp(const NodeCounts& tree, const HdpOptions& options, Interrupt& interrupt);
 
-// Unsigned Stirling numbers of the first kind S(n, t), as ratios of neighbours: the sampler needs no more, and so neither
-// logarithms nor factorials. For t up to a bound, computed once and extended on demand.
-class StirlingRatios {
- public:
-  // S(n, t+1) / S(n, t) for n, t >= 1.
-  double next_table(std::uint32_t n, std::uint32_t t) const { return ratio_[std::size_t{n} * width_ + t]; }
-  // S(n+1, t) / S(n, t) = n + S(n, t-1) / S(n, t).
-  double next_customer(std::uint32_t n, std::uint32_t t) const {
-    return n + (t > 1 ? 1 / ratio_[std::size_t{n} * width_ + t - 1] : 0.0);
-  }
-  // log S(n, t), for checks.
-  double log_number(std::uint32_t n, std::uint32_t t) const;
-
-  // Makes all n <= largest available.
-  void prepare(std::uint32_t largest);
-  std::uint32_t largest() const { return largest_; }
-  std::uint32_t most_tables() const { return static_cast<std::uint32_t>(width_ - 1); }
-
- private:
-  std::uint32_t largest_ = 0;
-  std::size_t width_ = 0;
-  std::vector<double> ratio_;
-};
-
 }  // namespace petiole

@@ -15,10 +15,12 @@ struct LazyQuery {
 // nearest value.
 class OptionChooser {
  public:
-  // n_distinct: how many different sets of rows are wanted. tie: weights that differ by less are equal.
-  OptionChooser(std::size_t n_distinct, Units tie) : n_distinct_(n_distinct), tie_(tie) {}
+  // tie: weights that differ by less are equal.
+  explicit OptionChooser(Units tie) : tie_(tie) {}
 
-  void start(bool of_two) {
+  // n_distinct: how many different sets of rows are wanted.
+  void start(bool of_two, std::size_t n_distinct) {
+    n_distinct_ = n_distinct;
     slack_ = of_two ? kRatioSlack : 2 * kGainSlack;
     same_ = of_two ? 0.0 : 2 * kGainSlack;
     least_ = -std::numeric_limits<double>::infinity();
@@ -95,8 +97,10 @@ class OptionChooser {
   // The least rank that matters is that of the n-th set of rows. Tests with the same rows have the same weight and rank,
   // so those that agree in both are taken for one: at worst a few more contenders stay.
   void raise_least(const Candidate& candidate) {
-    for (const Best& best : best_)
-      if (best.count == candidate.count && std::abs(best.rank - candidate.rank) <= same_) return;
+    const auto is_above = [](const Best& best, double rank) { return best.rank > rank; };
+    auto alike = std::lower_bound(best_.begin(), best_.end(), candidate.rank + same_, is_above);
+    for (; alike != best_.end() && alike->rank >= candidate.rank - same_; ++alike)
+      if (alike->count == candidate.count) return;
     const Best entry{candidate.rank, candidate.count};
     const auto higher = [](const Best& a, const Best& b) { return a.rank > b.rank; };
     best_.insert(std::upper_bound(best_.begin(), best_.end(), entry, higher), entry);
@@ -142,8 +146,8 @@ class OptionChooser {
     return hashes_.size();
   }
 
-  std::size_t n_distinct_;
   Units tie_;
+  std::size_t n_distinct_ = 1;
   double slack_ = 0, same_ = 0, least_ = 0;
   std::vector<Best> best_;
   std::vector<Contender> contenders_;

@@ -1,6 +1,7 @@
 // What the lazy trees of all queries and samples share: coded columns, labels, weights in whole units.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -21,6 +22,13 @@ struct LazyTreeOptions {
   double path_prior = 0;  // pseudo-rows like the parent's answer, added to each node before it answers
   std::size_t max_nodes = std::numeric_limits<std::size_t>::max();  // further nodes take their best option only
   std::uint32_t share_from = 1024;  // a node of so many rows is worth evaluating for all queries at once
+  // Each option costs about as much as looking at the rows of its node and a hundred more. Once the options of a tree have
+  // cost so many rows, further nodes take their best option only. 0: what `default_row_budget` says.
+  std::uint64_t row_budget = 0;
+
+  // So much that a tree takes seconds at most, and more than 50 nodes of 3 options can ever cost.
+  static std::uint64_t default_row_budget(std::size_t n_rows) { return 10'000'000 + 1000 * std::uint64_t{n_rows}; }
+  static std::uint64_t cost_of_option(std::size_t n_rows) { return std::uint64_t{n_rows} + 100; }
 };
 
 enum class Sign : std::uint8_t { greater, less, differs };
@@ -56,6 +64,10 @@ struct LazyData {
 
   Units weight(RowId row) const { return weights.empty() ? 1 : weights[row]; }
 
+  // A weight, or a number of pseudo-rows, as a multiple of the unit. What is beyond all data stays there without overflow.
+  double in_units(double weight) const { return std::clamp(weight / unit, 0.0, 1e300); }
+  static Units rounded(double units) { return std::llround(std::min(units, 0x1p62)); }
+
  private:
   static constexpr std::size_t kLargestTable = std::size_t{1} << 22;
 
@@ -69,10 +81,10 @@ struct LazyData {
       largest = std::max(largest, w);
       whole = whole && w == std::floor(w);
     }
-    const double most = largest * static_cast<double>(dataset.n_rows());
-    if (!whole || most >= 0x1p52) unit = std::exp2(std::ceil(std::log2(most)) - 52);
-    for (const double w : dataset.weights) weights.push_back(std::max<Units>(1, std::llround(w / unit)));
-    tie = std::max<Units>(1, std::llround(kWeightSlack / unit));
+    const double log_of_most = std::log2(largest) + std::log2(static_cast<double>(dataset.n_rows()));
+    if (!whole || log_of_most >= 52) unit = std::exp2(std::max(std::ceil(log_of_most) - 52, -1000.0));
+    for (const double w : dataset.weights) weights.push_back(std::max<Units>(1, rounded(in_units(w))));
+    tie = std::max<Units>(1, rounded(in_units(kWeightSlack)));
   }
 };
 

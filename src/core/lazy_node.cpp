@@ -6,8 +6,8 @@ namespace petiole {
 
 LazyNode::LazyNode(const LazyData& data, const LazyTreeOptions& options)
     : data_(data),
-      gain_prior_(options.gain_prior / data.unit),
-      least_(std::max<Units>(1, std::llround(std::ceil((options.min_samples_leaf - kWeightSlack) / data.unit)))),
+      gain_prior_(data.in_units(options.gain_prior)),
+      least_(std::max<Units>(1, LazyData::rounded(std::ceil(data.in_units(options.min_samples_leaf - kWeightSlack))))),
       index_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0),
       count_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0) {}
 

@@ -19,10 +19,7 @@ LazySearch::LazySearch(const LazyData& data, const LazyTreeOptions& options)
     : data_(data),
       options_(options),
       node_(data, options),
-      // The cousin rule forbids a node at most one test for each option before its own.
-      chooser_(static_cast<std::size_t>(options.cousin_rule == CousinRule::siblings ? 2 * options.max_tests - 1
-                                                                                    : options.max_tests),
-               data.tie),
+      chooser_(data.tie),
       count_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0) {}
 
 const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::size_t share_from,
@@ -38,6 +35,7 @@ const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::
   evaluations_.clear();
   ranking_.clear();
   pending_.clear();
+  rows_left_ = options_.row_budget > 0 ? options_.row_budget : LazyTreeOptions::default_row_budget(bag.rows.size());
   make_node(root_rows(), bag.hash, {});
   // The oldest first: where max_nodes cuts options short, it cuts them near the leaves.
   for (std::size_t next = 0; next < pending_.size(); ++next) expand(Pending(std::move(pending_[next])));
@@ -55,8 +53,11 @@ LazySearch::Rows LazySearch::root_rows() {
 
 // Chooses the node's options and, if it has some, leaves it to be expanded.
 std::uint32_t LazySearch::make_node(Rows&& rows, std::uint64_t hash, const Bans& bans) {
-  const Evaluation& evaluation = evaluations_[evaluated(rows, hash)];
+  // A node that may take nothing but the best test need not know the others.
+  const bool best_only = bans.empty() && most_options(rows.span().size()) == 1;
+  const Evaluation& evaluation = evaluations_[evaluated(rows, hash, best_only)];
   take_options(evaluation, bans, rows.span());
+  rows_left_ -= std::min(rows_left_, chosen_.size() * LazyTreeOptions::cost_of_option(rows.span().size()));
   const auto id = static_cast<std::uint32_t>(graph_.nodes.size());
   LazyGraph::Node node;
   node.first_count = evaluation.first_count;
@@ -75,11 +76,15 @@ std::uint32_t LazySearch::make_node(Rows&& rows, std::uint64_t hash, const Bans&
   return id;
 }
 
-std::uint32_t LazySearch::evaluated(const Rows& rows, std::uint64_t hash) {
+std::uint32_t LazySearch::evaluated(const Rows& rows, std::uint64_t hash, bool best_only) {
   if (const std::uint32_t before = evaluated_.find(hash); before != KeyTable::kNone) return before;
+  if (best_only) {
+    hash = derive_key(hash, 1);
+    if (const std::uint32_t before = evaluated_.find(hash); before != KeyTable::kNone) return before;
+  }
   Evaluation evaluation;
   evaluation.first_test = static_cast<std::uint32_t>(ranking_.size());
-  rank_tests(rows);
+  rank_tests(rows, best_only ? 1 : most_wanted());
   evaluation.n_tests = static_cast<std::uint32_t>(ranking_.size()) - evaluation.first_test;
   const auto classes = rows.shared ? rows.shared->classes() : node_.classes();
   const auto counts = rows.shared ? rows.shared->counts() : node_.counts();
@@ -93,8 +98,14 @@ std::uint32_t LazySearch::evaluated(const Rows& rows, std::uint64_t hash) {
   return id;
 }
 
+// The cousin rule forbids a node at most one test for each option before its own.
+std::size_t LazySearch::most_wanted() const {
+  const auto most = static_cast<std::size_t>(options_.max_tests);
+  return options_.cousin_rule == CousinRule::siblings ? 2 * most - 1 : most;
+}
+
 // Appends the best tests to the ranking, whatever the cousin rule forbids; the strict rule goes by rows and forbids now.
-void LazySearch::rank_tests(const Rows& rows) {
+void LazySearch::rank_tests(const Rows& rows, std::size_t n_wanted) {
   if (!rows.shared) node_.open(rows.own, *bag_);
   const auto n_attributes = static_cast<std::uint32_t>(data_.dataset.columns.size());
   interrupt_->check(rows.shared ? 16 * std::uint64_t{n_attributes} : (rows.own.size() + 16) * std::uint64_t{n_attributes + 1});
@@ -107,7 +118,7 @@ void LazySearch::rank_tests(const Rows& rows) {
     if (is_strict() && is_taken(rows.span(), candidate.test)) return;
     chooser_.offer(candidate, found_out);
   };
-  chooser_.start(gain.of_two());
+  chooser_.start(gain.of_two(), n_wanted);
   for (std::uint32_t j = 0; j < n_attributes; ++j) {
     if (rows.shared) rows.shared->tests_at(j, query_->places[j], offer);
     else node_.tests_at(j, query_->places[j], offer);
@@ -115,10 +126,17 @@ void LazySearch::rank_tests(const Rows& rows) {
   chooser_.finish(gain, *query_, data_.dataset, look_at, ranking_);
 }
 
+// How many options a node of so many rows may have: max_tests, as long as the tree has nodes and rows left to spend.
+std::size_t LazySearch::most_options(std::size_t n_rows) const {
+  if (graph_.nodes.size() >= options_.max_nodes) return 1;
+  const std::uint64_t affordable = rows_left_ / LazyTreeOptions::cost_of_option(n_rows);
+  return std::clamp<std::uint64_t>(affordable, 1, static_cast<std::uint64_t>(options_.max_tests));
+}
+
 // The first max_tests that are not forbidden, have rows of their own, and gain enough beside the best.
 void LazySearch::take_options(const Evaluation& evaluation, const Bans& bans, std::span<const RowId> rows) {
   chosen_.clear();
-  const std::size_t most = graph_.nodes.size() < options_.max_nodes ? static_cast<std::size_t>(options_.max_tests) : 1;
+  const std::size_t most = most_options(rows.size());
   double enough = -1;
   for (LazyOption& option : std::span(ranking_).subspan(evaluation.first_test, evaluation.n_tests)) {
     if (chosen_.size() == most) return;
@@ -204,8 +222,7 @@ LazySearch::Rows LazySearch::child_rows(const Rows& parent, const LazyOption& op
 void LazySearch::share_if_large(Rows& rows, std::uint64_t hash) {
   if (rows.own.size() < share_from_) return;
   const std::size_t n_attributes = data_.dataset.columns.size();
-  const auto n_kept = is_strict() ? std::numeric_limits<std::size_t>::max()
-                                                                 : 2 * static_cast<std::size_t>(options_.max_tests) - 1;
+  const auto n_kept = is_strict() ? std::numeric_limits<std::size_t>::max() : most_wanted();
   interrupt_->check(rows.own.size() * (n_attributes + 1) * 2);
   rows.shared = std::make_shared<const SharedNode>(node_, std::vector<RowId>(rows.own), *bag_, n_attributes, n_kept);
   shared_->insert(hash, rows.shared);
@@ -238,7 +255,7 @@ void LazySearch::share_answers() {
   nodes[0].share = 1;
   for (const std::uint32_t id : by_size_)
     for (const LazyGraph::Edge& edge : graph_.options(id)) nodes[edge.child].share += nodes[id].share / nodes[id].n_edges;
-  const double prior = options_.path_prior / data_.unit;
+  const double prior = data_.in_units(options_.path_prior);
   for (auto id = by_size_.rbegin(); id != by_size_.rend(); ++id) {
     LazyGraph::Node& node = nodes[*id];
     node.kept = node.n_edges == 0 ? 1.0 : 0.0;
@@ -252,7 +269,7 @@ void LazySearch::share_answers() {
 std::span<const double> LazySearch::answer() {
   share_answers();
   answer_.assign(static_cast<std::size_t>(data_.dataset.n_classes), 0.0);
-  const double prior = options_.path_prior / data_.unit;
+  const double prior = data_.in_units(options_.path_prior);
   for (const std::uint32_t id : by_size_) {
     const LazyGraph::Node& node = graph_.nodes[id];
     const double weight = node.share * node.kept / (static_cast<double>(node.total) + prior);

@@ -67,8 +67,10 @@ class LazySearch {
 
   bool is_strict() const { return options_.cousin_rule == CousinRule::strict; }
   std::uint32_t make_node(Rows&& rows, std::uint64_t hash, const Bans& bans);
-  std::uint32_t evaluated(const Rows& rows, std::uint64_t hash);
-  void rank_tests(const Rows& rows);
+  std::uint32_t evaluated(const Rows& rows, std::uint64_t hash, bool best_only);
+  void rank_tests(const Rows& rows, std::size_t n_wanted);
+  std::size_t most_wanted() const;
+  std::size_t most_options(std::size_t n_rows) const;
   void take_options(const Evaluation& evaluation, const Bans& bans, std::span<const RowId> rows);
   void expand(Pending pending);
   Rows root_rows();
@@ -95,6 +97,7 @@ class LazySearch {
   std::size_t share_from_ = 0;
   const LazyQuery* query_ = nullptr;
   Interrupt* interrupt_ = nullptr;
+  std::uint64_t rows_left_ = 0;  // of the row budget
 
   KeyTable known_;      // nodes by rows and bans; with the strict rule, rows that are a node or will be
   KeyTable evaluated_;  // evaluations by rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -31,7 +32,7 @@ from petiole.files.checks import fields, require
 from petiole.forest import bootstrap_kind
 from petiole.grow import TrainingSet
 from petiole.lazy_paths import LazyExplanation, OptionGraph
-from petiole.parameters import check_choice, check_number, check_whole
+from petiole.parameters import MOST_ROWS, check_choice, check_number, check_whole
 
 COUSIN_RULES = {True: "siblings", False: "none", "strict": "strict"}
 # What "auto" tries, and on how many rows at most.
@@ -82,6 +83,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     max_nodes : int or None, default=50
         Once a tree has so many nodes, further nodes take their best option only; nodes are expanded level by level.
         Paths that meet in the same rows share a node. None is the paper: no limit, and a tree can have thousands.
+        The work for a tree is bounded even so: once the rows of its nodes, 100 more for each, taken once for every
+        option, add up to ten million and a thousand times the rows of the sample, further nodes take their best option.
     categorical_features : "from_dtype", list of names, indices or mask, default="from_dtype"
         Which columns are nominal.
     weights : {"auto", "relative", "counts"}, default="auto"
@@ -269,12 +272,13 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         check_whole("n_estimators", self.n_estimators, 1)
         check_whole("max_tests", self.max_tests, 1)
         check_number("min_gain", self.min_gain, 0, 1)
-        for name, least in (("min_samples_leaf", 1), ("gain_prior", 0), ("path_prior", 0)):
+        bounds = {"min_samples_leaf": (1, math.inf), "gain_prior": (0, MOST_ROWS), "path_prior": (0, MOST_ROWS)}
+        for name, (least, most) in bounds.items():
             value = getattr(self, name)
             if isinstance(value, str) and value != "auto":
                 raise ValueError(f"{name}={value!r}: must be a number at least {least}, or 'auto'")
             if not isinstance(value, str):
-                check_number(name, value, least)
+                check_number(name, value, least, most)
         check_whole("max_nodes", self.max_nodes, 1, optional=True)
         check_choice("bootstrap", self.bootstrap, BOOTSTRAPS)
         check_choice("cousin_rule", self.cousin_rule, tuple(COUSIN_RULES))

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-# No number of rows, of trees or of anything else has to be larger; far beyond it arithmetic overflows.
-LARGEST_NUMBER = 1e12
+# The most rows that an estimator may pretend to have seen. Beyond it sums of them could overflow; the limit of an
+# infinite number is reached long before.
+MOST_ROWS = 1e100
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -28,12 +29,11 @@ def check_whole(name: str, value: Any, least: int, *, optional: bool = False) ->
         raise ValueError(f"{name}={value!r}: must be a whole number at least {least}{none}")
 
 
-def check_number(name: str, value: Any, least: float, most: float = LARGEST_NUMBER) -> None:
-    """``value`` is a number between ``least`` and ``most``."""
+def check_number(name: str, value: Any, least: float, most: float = math.inf) -> None:
+    """``value`` is a finite number between ``least`` and ``most``."""
     good = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(float(value))
     if not good or not least <= float(value) <= most:
-        open_ended = most == LARGEST_NUMBER and not (good and float(value) > most)
-        bound = f"at least {least:g}" if open_ended else f"between {least:g} and {most:g}"
+        bound = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
         raise ValueError(f"{name}={value!r}: must be a number {bound}")
 
 

@@ -236,6 +236,12 @@ void test_estimators() {
     options.tying = static_cast<Tying>(round % 4);
     Interrupt interrupt;
     CHECK(rows_sum_to_one(hdp(counts.view, options, interrupt).table, K));
+    std::vector<double> heavy = tree.counts;
+    for (double& count : heavy) count *= std::pow(10.0, below(engine, 30));
+    NodeCounts of_heavy = counts.view;
+    of_heavy.counts = heavy;
+    options.concentration = std::pow(10.0, below(engine, 16) - 6);
+    CHECK(rows_sum_to_one(hdp(of_heavy, options, interrupt).table, K));
   }
 }
 

@@ -14,6 +14,8 @@ from petiole.smoothing.base import LeafEstimator, Table
 if TYPE_CHECKING:
     from petiole.tree import Tree
 
+LEAST, MOST = 1e-6, 1e9  # of concentrations and of their prior's parameters
+
 
 class HDP(LeafEstimator):
     """Hierarchical Dirichlet process smoothing (Petitjean et al. 2018, as used by Zhang, Petitjean & Buntine 2020).
@@ -21,7 +23,8 @@ class HDP(LeafEstimator):
     Every node's class distribution is drawn around its parent's, with a concentration that says how close; the
     posterior mean is found by Gibbs sampling over table counts. The root's base measure is uniform and its tables are
     summed out exactly. Leaf counts that are not whole, because of weights or missing values, are rounded for the table
-    counts and used as they are in the estimate. The model's details follow the HGS authors' code.
+    counts and used as they are in the estimate. Memory does not grow with the counts. The model's details follow the
+    HGS authors' code.
 
     Parameters
     ----------
@@ -32,9 +35,9 @@ class HDP(LeafEstimator):
     tying : {"single", "level", "parent", "none"}, default="single"
         Which nodes share a concentration: all, those of a depth, siblings, or none.
     concentration_prior : (shape, rate), default=(2.0, None)
-        The gamma prior of the concentrations; a rate of None is the number of classes.
+        The gamma prior of the concentrations, each number from 1e-6 to 1e9; a rate of None is the number of classes.
     concentration : float or None, default=None
-        A fixed concentration instead of sampled ones.
+        A fixed concentration from 1e-6 to 1e9 instead of sampled ones.
     random_state : int, RandomState or None, default=None
         The same seed gives the same probabilities.
 
@@ -71,16 +74,16 @@ class HDP(LeafEstimator):
             raise ValueError(f"burn_in={self.burn_in!r}: must be less than n_iter={self.n_iter!r}")
         check_choice("tying", self.tying, ("single", "level", "parent", "none"))
         if self.concentration is not None:
-            check_number("concentration", self.concentration, 1e-6)
+            check_number("concentration", self.concentration, LEAST, MOST)
         try:
             shape, rate = self.concentration_prior
         except (TypeError, ValueError):
             raise ValueError(
                 f"concentration_prior={self.concentration_prior!r}: must be a pair (shape, rate), rate a number or None"
             ) from None
-        check_number("concentration_prior[0]", shape, 1e-6)
+        check_number("concentration_prior[0]", shape, LEAST, MOST)
         if rate is not None:
-            check_number("concentration_prior[1]", rate, 1e-6)
+            check_number("concentration_prior[1]", rate, LEAST, MOST)
 
     @property
     def is_repeatable(self) -> bool:
