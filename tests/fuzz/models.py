@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,8 @@ from petiole import (
 )
 from petiole.decisions import ExpectedProfitClassifier, with_abstention
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, PerLevel, Raw
-from tests.fuzz.problems import Problem
+
+from .problems import Problem
 
 # The largest and least positive numbers that a user could mean, and some between.
 NUMBERS = (0, 5e-324, 1e-300, 1e-9, 0.3, 1, 2.5, 1e9, 1e300, 1.7e308)
@@ -92,9 +94,13 @@ def random_subject(name: str, rng: np.random.Generator, problem: Problem) -> Sub
 
 def _spoil(draw: Draw, model: Any) -> None:
     """Give one parameter a value that makes no sense, or none for it."""
-    names = [name for name in model.get_params(deep=False) if name not in WORK]
-    if names and not isinstance(model, Converted):
-        setattr(model, draw.one(*names), draw.one(*NONSENSE))
+    if isinstance(model, Converted):
+        return
+    smoothing = getattr(model, "smoothing", None)
+    spoilt = smoothing if isinstance(smoothing, LeafEstimator) and draw.chance(0.3) else model
+    names = [name for name in inspect.signature(type(spoilt)).parameters if name not in WORK]
+    if names:
+        setattr(spoilt, draw.one(*names), draw.one(*NONSENSE))
 
 
 # Leaf estimators.
@@ -111,7 +117,9 @@ def random_smoothing(draw: Draw, problem: Problem, depth: int = 0) -> str | Leaf
             m=draw.one("auto", "cv", "honest", *NUMBERS),
             base_rate=draw.one("training", "training", "uniform", per_class, per_class / per_class.sum()),
         ),
-        lambda: Curtailment(v=draw.one("auto", "auto", "cv", *NUMBERS), smoothing=_inner_smoothing(draw, problem, depth)),
+        lambda: Curtailment(
+            v=draw.one("auto", "auto", "cv", *NUMBERS), smoothing=_inner_smoothing(draw, problem, depth)
+        ),
         lambda: MBranch(M=draw.one("honest", *NUMBERS), height=draw.one("branch", "subtree")),
         lambda: _random_hdp(draw),
         lambda: _random_hgs(draw),
@@ -339,7 +347,9 @@ def _random_calibrator(draw: Draw) -> Any:
 def _oob_calibrated(draw: Draw, problem: Problem) -> Subject:
     makers = [_bagged, _mob_esp, _probability_forest, _lazy]
     foreign = problem.is_plain and draw.chance(0.4)
-    ensemble = draw.one(_sklearn_forest, _sklearn_bagging)(draw, problem) if foreign else draw.one(*makers)(draw, problem)
+    ensemble = (
+        draw.one(_sklearn_forest, _sklearn_bagging)(draw, problem) if foreign else draw.one(*makers)(draw, problem)
+    )
     names = ("sigmoid", "beta", "isotonic", "temperature", "binning", "venn_abers")
     method = draw.one(*names) if draw.chance(0.5) else _random_calibrator(draw)
     return _ordinary(OOBCalibratedClassifier(ensemble, method))
@@ -399,8 +409,10 @@ def _profit(draw: Draw, problem: Problem) -> Subject:
 
 
 def _calibrator(draw: Draw, problem: Problem) -> Subject:
-    seed, kind = draw.seed(), draw.one("proba", "proba", "tied", "margins", "huge", "constant")
-    n_classes = len(problem.classes)
+    model, seed, n_classes = _random_calibrator(draw), draw.seed(), len(problem.classes)
+    kind = draw.one("proba", "proba", "tied", "constant")
+    if not isinstance(model, calibrators.BetaCalibrator | calibrators.TemperatureCalibrator):  # any score will do
+        kind = draw.one(kind, "margins", "huge", "tiny")
 
     def scores(n_rows: int, which: int) -> np.ndarray:
         rng = np.random.default_rng([seed, which])
@@ -410,6 +422,7 @@ def _calibrator(draw: Draw, problem: Problem) -> Subject:
             "tied": table.round(1),
             "margins": rng.normal(size=table.shape),
             "huge": rng.normal(size=table.shape).clip(-1.7, 1.7) * 1e308,
+            "tiny": rng.normal(size=table.shape) * 1e-309,
             "constant": np.full(table.shape, 0.5),
         }[kind]
         return made[:, 1] if n_classes == 2 and seed % 2 else made
@@ -421,7 +434,6 @@ def _calibrator(draw: Draw, problem: Problem) -> Subject:
         found = model.predict(scores(len(X), 1))
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
 
-    model = _random_calibrator(draw)
     return Subject("calibrators", model, fit, ask)
 
 

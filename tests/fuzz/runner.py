@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz import laws
-from tests.fuzz.models import CHANCES, MAKERS, random_subject
-from tests.fuzz.problems import random_problem
+from . import laws
+from .models import CHANCES, MAKERS, random_subject
+from .problems import random_problem
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Finding:
 class Outcome:
     """What came of one case."""
 
+    case: int
     findings: list[Finding] = field(default_factory=list)
     refusal: str | None = None
     n_fits: int = 0
@@ -55,22 +56,19 @@ def check_case(number: int, only: str | None = None, seconds: float = 20, laws_o
     if subject.foreign:
         problem.queries = np.nan_to_num(problem.queries).clip(-1e30, 1e30)
     case = laws.Case(subject, problem, rng)
-    outcome = Outcome()
-    details = f"{problem.describe()}; {' '.join(repr(subject.model).split())}"
+    outcome = Outcome(number)
     chosen = [*laws.ALWAYS, laws.SOMETIMES[int(rng.integers(len(laws.SOMETIMES)))]] if laws_of is None else laws_of
     with laws.warnings_are_errors():
-        fitted = _attempt(case, "fit", laws.check_fit, seconds, outcome, number, details)
+        fitted = _attempt(case, laws.check_fit, "fit", seconds, outcome)
         for law in chosen if fitted else ():
-            done = _attempt(case, law.__name__, law, seconds, outcome, number, details)
+            done = _attempt(case, law, law.__name__, seconds, outcome)
             if not done and law is laws.probabilities:
                 break  # the others compare with these
     outcome.n_fits = case.n_fits
     return outcome
 
 
-def _attempt(
-    case: laws.Case, step: str, law: Callable[[laws.Case], Any], seconds: float, outcome: Outcome, number: int, details: str
-) -> bool:
+def _attempt(case: laws.Case, law: Callable[[laws.Case], Any], step: str, seconds: float, outcome: Outcome) -> bool:
     """Whether a step went well; what did not is put down."""
     case.step = step
     try:
@@ -86,7 +84,7 @@ def _attempt(
     except Exception as error:
         message = f"{type(error).__name__}: {error}{laws.blame(error)}"
     extreme = " [extreme weights]" if case.problem.has_extreme_weights else ""
-    outcome.findings.append(Finding(number, case.subject.name, case.step + extreme, message, details))
+    outcome.findings.append(Finding(outcome.case, case.subject.name, case.step + extreme, message, case.describe()))
     return False
 
 
@@ -153,7 +151,7 @@ def _run_child(
                     message = _cause_of_death(child.exitcode, errors)
                 number = waiting.pop()
                 if outcome is None:
-                    outcome = Outcome([Finding(number, "the process", "survives", message)])
+                    outcome = Outcome(number, [Finding(number, "the process", "survives", message)])
                 report.n_cases += 1
                 report.n_fits += outcome.n_fits
                 report.findings += outcome.findings
