@@ -301,6 +301,8 @@ def test_merging_wants_equals(iris):
     [
         ({"components": ("raw", "raw")}, "components"),
         ({"components": ("leaf",)}, "components='leaf'"),
+        ({"components": -1}, "components=-1"),
+        ({"components": "raw"}, "components='raw'"),
         ({"max_features": ()}, "max_features"),
         ({"max_features": ("sqrt", "sqrt")}, "max_features"),
         ({"bootstrap": False}, "bootstrap=False"),
@@ -311,6 +313,15 @@ def test_merging_wants_equals(iris):
 def test_probability_forest_refuses(parameters, message, iris):
     with pytest.raises(ValueError, match=message):
         ProbabilityForestClassifier(4, **parameters).fit(*iris)
+
+
+@pytest.mark.parametrize("kind", [BaggedPETClassifier, MOBESPClassifier])
+def test_out_of_bag_rows_have_a_bounded_weight(kind, iris):
+    with pytest.raises(ValueError, match=r"oob_weight=1e\+300: must be a number between 0 and 1e\+06"):
+        kind(4, oob_weight=1e300).fit(*iris)
+    X, y = iris
+    proba = kind(4, oob_weight=1e6, oob_score=True, random_state=0).fit(X[::9], y[::9]).oob_predict_proba_
+    np.testing.assert_allclose(proba[~np.isnan(proba[:, 0])].sum(axis=1), 1.0, atol=1e-9)
 
 
 def test_warm_start_wants_the_same_data(iris):

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 import petiole
 from petiole import PETClassifier
-from petiole.smoothing import Laplace, LeafEstimator, Raw
+from petiole.smoothing import HDP, HGS, Laplace, LeafEstimator, Raw
 
 
 @pytest.fixture
@@ -254,6 +254,12 @@ BAD_PARAMETERS = [
     ({"split_class_weight": "fair"}, "split_class_weight='fair'"),
     ({"split_class_weight": {9: 2.0}}, "class 9"),
     ({"split_class_weight": {0: -2.0}}, "split_class_weight.0.=-2.0"),
+    ({"split_class_weight": {0: 1e300}}, r"split_class_weight.0.=1e\+300.*between 1e-09 and 1e\+09"),
+    ({"random_state": -1}, "random_state=-1: must be None, a whole number from 0 to 4294967295"),
+    ({"random_state": 2**32}, "random_state=4294967296"),
+    ({"random_state": True}, "random_state=True"),
+    ({"random_state": "seed"}, "random_state='seed'"),
+    ({"smoothing": HDP(random_state=0.5)}, "random_state=0.5"),
     ({"verbose": -1}, "verbose=-1"),
     ({"categorical_features": [7]}, "categorical_features"),
 ]
@@ -263,6 +269,12 @@ BAD_PARAMETERS = [
 def test_bad_parameters_are_named(iris, parameters, message):
     with pytest.raises(ValueError, match=message):
         PETClassifier(**parameters).fit(*iris)
+
+
+def test_balancing_leaves_out_classes_that_a_fold_lacks(iris):
+    X, y = iris[0][:12], ["a"] * 6 + ["b"] * 5 + ["c"]
+    model = PETClassifier(split_class_weight="balanced", smoothing=HGS(alpha="honest"), random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_bad_smoothing_object_is_named(iris):

@@ -261,10 +261,22 @@ def test_separable_scores_leave_finite_parameters(name):
 def test_calibrators_check_what_they_get():
     with pytest.raises(ValueError, match=r"scores\[0\]=-1: must be a probability"):
         BetaCalibrator().fit([-1.0, 0.5], [0, 1])
-    with pytest.raises(ValueError, match=r"floor=0.7: must be less than 0.5"):
+    with pytest.raises(ValueError, match=r"floor=0.7: must be a number between 1e-12 and 0.5"):
         TemperatureCalibrator(0.7).fit([0.2, 0.5], [0, 1])
-    with pytest.raises(ValueError, match=r"floor=0: must be a number strictly between 0 and 1"):
-        BetaCalibrator(0).fit([0.2, 0.5], [0, 1])
+    for floor in (0, 1e-300):
+        with pytest.raises(ValueError, match=rf"floor={floor}: must be a number between 1e-12 and 0.5"):
+            BetaCalibrator(floor).fit([0.2, 0.5], [0, 1])
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("unit", [1e308, 1.7e300, 1e-280, 1e-300, 5e-324])
+def test_sigmoid_takes_scores_of_any_size(unit):
+    rng = np.random.default_rng(0)
+    scores, y = rng.uniform(-1, 1, 50), rng.integers(0, 2, 50)
+    found = SigmoidCalibrator().fit(unit * scores, y).predict(unit * scores)
+    # Scores that are equal as far as a slope can tell them apart get the base rate.
+    expected = SigmoidCalibrator().fit(scores if unit > 1e-290 else np.zeros(50), y).predict(scores)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 # The classifier.
@@ -393,6 +405,12 @@ def test_errors_say_what_to_do(model, message):
     X, y = noisy(60)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize("ensemble", [(), 7, BaggedPETClassifier, "forest"])
+def test_the_ensemble_is_a_classifier(ensemble):
+    with pytest.raises(TypeError, match=r"ensemble=.*: must be a classifier object with fit"):
+        OOBCalibratedClassifier(ensemble).fit(*noisy(20))
 
 
 def test_nothing_out_of_bag_is_an_error():

@@ -270,7 +270,10 @@ def test_limits(golden_tree):
     np.testing.assert_allclose(table(HGS(alpha=[1e12, 0]))[leaves], np.tile(root, (3, 1)), atol=1e-9)
 
 
-@pytest.mark.parametrize("estimator", [Raw(), Laplace(), MEstimate(), Curtailment(v=1)], ids=repr)
+NO_SMOOTHING = [MBranch(M=0), MBranch(M=0, height="subtree"), HGS(alpha=0), MEstimate(m=0), Laplace(prior=0)]
+
+
+@pytest.mark.parametrize("estimator", [Raw(), Laplace(), MEstimate(), Curtailment(v=1), *NO_SMOOTHING], ids=repr)
 def test_an_empty_node_takes_its_parents_row(golden_tree, estimator):
     counts = golden_tree.inbag_class_counts.copy()
     counts[[2, 3, 4]] = 0
@@ -365,6 +368,19 @@ def test_names_and_objects():
     ("estimator", "message"),
     [
         (Laplace(prior=[-1, 2]), r"prior=\[-1, 2\]"),
+        (Laplace(prior=1.7e308), r"prior=1.7e\+308: must be a number between 0 and 1e\+100"),
+        (Laplace(prior="much"), "prior='much'"),
+        (Laplace(prior=[]), r"prior=\[\]"),
+        (Laplace(prior=[[1], [2, 3]]), r"prior=\[\[1\], \[2, 3\]\]"),
+        (MEstimate(m=1.7e308), r"m=1.7e\+308"),
+        (MEstimate(base_rate=[1e308, 1e308]), r"base_rate=.1e\+308"),
+        (MEstimate(base_rate={}), "base_rate={}"),
+        (MBranch(M=1.7e308), r"M=1.7e\+308"),
+        (HGS(alpha=1.7e308), r"alpha=1.7e\+308"),
+        (HGS(alpha=[1.0, "a"]), r"alpha=\[1.0, 'a'\]"),
+        (HGS(alpha=None), "alpha=None"),
+        (HGS(alpha=PerLevel([])), r"alpha=PerLevel\(\[\]\)"),
+        (HGS(learning_rate=1e300), r"learning_rate=1e\+300"),
         (MEstimate(m=-1), "m=-1"),
         (MEstimate(m="best"), "m='best'"),
         (MEstimate(base_rate="mine"), "base_rate='mine'"),
@@ -389,6 +405,16 @@ def test_names_and_objects():
 def test_bad_parameters_are_named(golden_tree, estimator, message):
     with pytest.raises(ValueError, match=message):
         estimator.node_probabilities(golden_tree)
+
+
+def test_curtailment_wants_an_estimator_inside(golden_tree):
+    with pytest.raises(TypeError, match="smoothing='raw': must be None or a LeafEstimator"):
+        Curtailment(smoothing="raw").node_probabilities(golden_tree)
+
+
+def test_descent_ends_however_short_its_steps(golden_tree):
+    table = HGS(alpha="gd", learning_rate=1e-12, tol=0).node_probabilities(golden_tree)
+    np.testing.assert_allclose(table, HGS().node_probabilities(golden_tree), atol=1e-6)
 
 
 def test_every_estimator_on_nominal_columns_with_missing_values_and_weights(load_real):

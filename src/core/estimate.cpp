@@ -54,7 +54,7 @@ std::vector<double> m_branch(const NodeCounts& tree, double M, Height height) {
       const double m = m_at(h[at(node)]), n = weights[at(node)];
       for (std::size_t k = 0; k < K; ++k) {
         const double prior = parent < 0 ? 1.0 / static_cast<double>(K) : table[at(parent) * K + k];
-        table[at(node) * K + k] = (tree.of(node)[k] + m * prior) / (n + m);
+        table[at(node) * K + k] = n + m > 0 ? (tree.of(node)[k] + m * prior) / (n + m) : prior;
       }
     }
     return table;
@@ -66,7 +66,9 @@ std::vector<double> m_branch(const NodeCounts& tree, double M, Height height) {
     double* theta = table.data() + node * K;
     std::fill_n(theta, K, 1.0 / static_cast<double>(K));
     for (std::size_t i = branch.size(); i-- > 0;) {  // branch[i] has h = i + 1
-      const double m = m_at(static_cast<double>(i + 1)), scale = 1 / (weights[at(branch[i])] + m);
+      const double m = m_at(static_cast<double>(i + 1)), total = weights[at(branch[i])] + m;
+      if (total <= 0) continue;  // nothing is known here: what the parent says stands
+      const double scale = 1 / total;
       const double* counts = tree.of(branch[i]);
       for (std::size_t k = 0; k < K; ++k) theta[k] = (counts[k] + m * theta[k]) * scale;
     }

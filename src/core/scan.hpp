@@ -200,7 +200,10 @@ Ends<W> find_ends(const Pair* counters, std::uint32_t n_codes, ClassPair<W> know
     ends.first = {ends.first.zero + here.zero(), ends.first.one + here.one(), code + 1};
     ++ends.n_outside;
   }
-  if (total - (ends.first.zero + ends.first.one) < least) return ends;
+  // Both sides are counted, not taken from the total: with heavy fractional weights the total of no rows at all may be
+  // what rounding left of a difference.
+  const W first = ends.first.zero + ends.first.one;
+  if (first < least || total - first < least) return ends;
   ClassPair<W> right;
   code = n_codes;
   while (right.sum() < least && code > 0) {
@@ -210,7 +213,7 @@ Ends<W> find_ends(const Pair* counters, std::uint32_t n_codes, ClassPair<W> know
     ++ends.n_outside;
   }
   while (code > 0 && !counters[code - 1].used()) --code;
-  if (code < ends.first.code) return ends;
+  if (right.sum() < least || code < ends.first.code) return ends;
   ends.last = {known.zero - right.zero, known.one - right.one, code};
   ends.any = true;
   return ends;

@@ -15,6 +15,7 @@ from petiole import _core
 from petiole.counting import ForestCounts, Rows, Tally, tally_rows
 from petiole.cross_fit import cross_fit
 from petiole.ensemble import (
+    MOST_OOB_WEIGHT,
     Floats,
     ForestClassifier,
     Growth,
@@ -220,7 +221,7 @@ threshold, split_class_weight, weights
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("oob_weight", self.oob_weight, 0)
+        check_number("oob_weight", self.oob_weight, 0, MOST_OOB_WEIGHT)
         check_choice("voting", self.voting, VOTINGS)
         as_leaf_estimator(self.smoothing)
 
@@ -303,7 +304,7 @@ threshold, split_class_weight, weights
         return self.oob_weight > 0 and not (self.voting and isinstance(self.smoothing_, Raw))
 
     def _check_updatable(self) -> None:
-        check_number("oob_weight", self.oob_weight, 0)
+        check_number("oob_weight", self.oob_weight, 0, MOST_OOB_WEIGHT)
 
     def _count_parts(self, rows: Rows) -> Iterable[Any]:
         if not self._looks_out_of_bag:

@@ -16,7 +16,7 @@ from petiole.columns import Floats
 from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.labels import Codes
-from petiole.parameters import check_fraction
+from petiole.parameters import check_number
 from petiole.score_calibrator import ScoreCalibrator, ScoreMapBase, read_probability_scores
 from petiole.venn_abers import VennAbersCalibrator
 
@@ -32,6 +32,10 @@ __all__ = [
 # How strongly the parameters of beta calibration and the inverse temperature are held where nothing changes, in nats
 # per squared unit: a few rows can overrule it, but where the classes are apart nothing runs to infinity.
 RIDGE = 1.0
+# One minus a smaller probability is 1, which has no log-odds.
+LEAST_FLOOR = 1e-12
+# Scores that are nearer to each other are taken as equal: the slope between them would be infinite.
+LEAST_SPREAD = 1e-290
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,17 @@ class SigmoidCalibrator(ScoreCalibrator):
         n_positive = float(weights @ positive)
         n_negative = float(weights.sum()) - n_positive
         targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-        # Scores of any unit: the search sees standardised ones.
-        centre = float(np.average(scores, weights=weights))
-        width = float(np.sqrt(np.average((scores - centre) ** 2, weights=weights))) or 1.0
-        features = np.column_stack([(scores - centre) / width, np.ones_like(scores)])
+        # Scores of any unit: the search sees standardised ones. A power of two brings them near 1 without rounding, so
+        # that their squares cannot overflow.
+        exponent = int(np.frexp(np.abs(scores).max())[1])
+        scaled = np.ldexp(scores, -exponent)
+        centre = float(np.average(scaled, weights=weights))
+        width = float(np.sqrt(np.average((scaled - centre) ** 2, weights=weights)))
+        if np.ldexp(width, exponent) < LEAST_SPREAD:
+            scaled, centre, width = np.zeros_like(scores), 0.0, 1.0
+        features = np.column_stack([(scaled - centre) / width, np.ones_like(scaled)])
         slope, intercept = _fit_logistic(features, targets, weights, np.zeros(2), ridge=0.0)
-        return SigmoidMap(slope / width, intercept - slope * centre / width)
+        return SigmoidMap(float(np.ldexp(slope / width, -exponent)), intercept - slope * centre / width)
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ class BetaMap(ScoreMapBase):
         a=checks.number(0.0),
         b=checks.number(0.0),
         c=checks.number(),
-        floor=checks.number(1e-300, 0.5),
+        floor=checks.number(LEAST_FLOOR, 0.5),
     )
 
     def __call__(self, scores: Floats) -> Floats:
@@ -192,7 +201,7 @@ class TemperatureMap(ScoreMapBase):
     temperature: float
     floor: float
 
-    _saved = fields(temperature=checks.number(1e-9), floor=checks.number(1e-300, 0.5))
+    _saved = fields(temperature=checks.number(1e-9), floor=checks.number(LEAST_FLOOR, 0.5))
 
     def __call__(self, proba: Floats) -> Floats:
         return softmax(np.log(np.maximum(proba, self.floor)) / self.temperature, axis=1)
@@ -266,9 +275,7 @@ def _both(second: Floats) -> Floats:
 
 
 def _check_floor(floor: Any) -> None:
-    check_fraction("floor", floor)
-    if floor >= 0.5:
-        raise ValueError(f"floor={floor!r}: must be less than 0.5")
+    check_number("floor", floor, LEAST_FLOOR, 0.5)
 
 
 def _log_and_log_rest(proba: Floats, floor: float) -> Floats:

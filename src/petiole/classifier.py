@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from petiole.dataset import FeatureEncoder
@@ -18,6 +18,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 from petiole.grow import MAX_CLASSES, TrainingSet
 from petiole.labels import check_same_length, check_weights, encode_labels
+from petiole.parameters import draw_seed
 from petiole.weights import weights_in_rows
 
 
@@ -136,9 +137,7 @@ class TreeBasedClassifier(TableClassifier):
 
     def _seed(self) -> int | None:
         """The seed that enters at fit; None leaves ties to the first attribute."""
-        if self.random_state is None:
-            return None
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return None if self.random_state is None else draw_seed(self.random_state)
 
     def _n_threads(self) -> int:
         return 1 if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))

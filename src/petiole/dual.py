@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from petiole.files import checks
@@ -20,7 +20,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 from petiole.labels import check_weights, encode_labels
 from petiole.noise_tuning import HeldOut, Tuned, on_folds, on_one_tree, on_unseen, on_validation, tune
-from petiole.parameters import check_choice, check_number, check_whole
+from petiole.parameters import check_choice, check_number, check_whole, draw_seed
 from petiole.perturbation import Floats
 from petiole.perturbed_model import Noise, PerturbedModel, is_frozen, unwrapped
 from petiole.pet import PETClassifier
@@ -204,7 +204,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         started = time.perf_counter()
         model = PerturbedModel.fit(self.estimator, X, y, sample_weight, self.categorical_features)
         self._check_level(len(model.attributes.scales))
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = draw_seed(self.random_state)
         tuned = self._tune(model, X, y, sample_weight, validation, seed)
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         validate_data(self, X, skip_check_array=True)
@@ -387,7 +387,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         return on_folds(fit, X, labels, classes, weights, random)
 
     def _fold_seed(self) -> int:
-        return int(check_random_state(copy.deepcopy(self.random_state)).randint(np.iinfo(np.int32).max))
+        return draw_seed(copy.deepcopy(self.random_state))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

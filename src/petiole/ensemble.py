@@ -33,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 
 BOOTSTRAPS = ("stratified", "plain", False)
 COUNTS = ("copies", "distinct")
+# A row is taken out of the counts that it is asked of. Of in-bag rows beside heavier ones rounding would leave nothing.
+MOST_OOB_WEIGHT = 1e6
 # Probabilities are raised to this before the logarithm is taken.
 LEAST_PROBABILITY = 1e-6
 # A node with less than this has no rows.

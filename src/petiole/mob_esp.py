@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
 from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, tally_rows
-from petiole.ensemble import Floats, ForestClassifier, Growth, frequency_tables, mean_log_loss, out_of_bag_frequencies
+from petiole.ensemble import (
+    MOST_OOB_WEIGHT,
+    Floats,
+    ForestClassifier,
+    Growth,
+    frequency_tables,
+    mean_log_loss,
+    out_of_bag_frequencies,
+)
 from petiole.files import checks, packed
 from petiole.files.checks import fields
 from petiole.files.savable import SavableModel
@@ -587,7 +595,7 @@ def _check_choices(model: Any) -> None:
     if isinstance(model.oob_weight, str):
         check_choice("oob_weight", model.oob_weight, ("auto", "or a number at least 0"))
     else:
-        check_number("oob_weight", model.oob_weight, 0)
+        check_number("oob_weight", model.oob_weight, 0, MOST_OOB_WEIGHT)
 
 
 def _parameters(cls: type) -> set[str]:

@@ -12,6 +12,8 @@ import numpy as np
 # The most rows that an estimator may pretend to have seen. Beyond it sums of them could overflow; the limit of an
 # infinite number is reached long before.
 MOST_ROWS = 1e100
+# Classes may be made so many times as heavy when splits are chosen; more of one would leave nothing of the others.
+MOST_FACTOR = 1e9
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -24,7 +26,7 @@ def check_whole(name: str, value: Any, least: int, *, optional: bool = False) ->
     """``value`` is a whole number at least ``least``, or None where that is allowed."""
     if optional and value is None:
         return
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
+    if not _is_whole(value) or value < least:
         none = " or None" if optional else ""
         raise ValueError(f"{name}={value!r}: must be a whole number at least {least}{none}")
 
@@ -37,10 +39,40 @@ def check_number(name: str, value: Any, least: float, most: float = math.inf) ->
         raise ValueError(f"{name}={value!r}: must be a number {bound}")
 
 
+def as_row_numbers(name: str, value: Any, remedy: str) -> np.ndarray:
+    """``value``, one number or a list of them from 0 to MOST_ROWS, as an array; the error says ``remedy``."""
+    try:
+        numbers = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        numbers = np.empty(0, dtype=object)
+    if numbers.dtype.kind not in "iuf" or numbers.ndim > 1 or not ((numbers >= 0) & (numbers <= MOST_ROWS)).all():
+        raise ValueError(f"{name}={value!r}: {remedy}")
+    return numbers.astype(np.float64)
+
+
 def check_fraction(name: str, value: Any) -> None:
     """``value`` lies strictly between 0 and 1."""
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < float(value) < 1:
         raise ValueError(f"{name}={value!r}: must be a number strictly between 0 and 1")
+
+
+def draw_seed(random_state: Any) -> int:
+    """A seed for the core, drawn from what the user gave as ``random_state``."""
+    if random_state is None or random_state is np.random:
+        generator: Any = np.random
+    elif isinstance(random_state, np.random.RandomState):
+        generator = random_state
+    elif _is_whole(random_state) and 0 <= random_state < 2**32:
+        generator = np.random.RandomState(int(random_state))
+    else:
+        raise ValueError(
+            f"random_state={random_state!r}: must be None, a whole number from 0 to {2**32 - 1} or a RandomState"
+        )
+    return int(generator.randint(np.iinfo(np.int32).max))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
@@ -67,7 +99,10 @@ def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarr
     if isinstance(value, str):
         if value != "balanced":
             raise ValueError(f"split_class_weight={value!r}: must be None, 'balanced', or a dict from class to number")
-        return list(class_weights.sum() / (len(classes) * class_weights))
+        # A class without rows, as in a fold of a rare one, has nothing to be balanced.
+        present = class_weights > 0
+        balanced = class_weights.sum() / (len(classes) * np.where(present, class_weights, 1.0))
+        return list(np.where(present, balanced, 1.0))
     if not isinstance(value, Mapping):
         raise ValueError(f"split_class_weight={value!r}: must be None, 'balanced', or a dict from class to number")
     labels = classes.tolist()
@@ -77,6 +112,7 @@ def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarr
             f"split_class_weight names the class {unknown[0]!r}, but the classes are {labels}: remove or rename it"
         )
     for label, weight in value.items():
-        if not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
-            raise ValueError(f"split_class_weight[{label!r}]={weight!r}: must be a number greater than 0")
+        if not isinstance(weight, Real) or not 1 / MOST_FACTOR <= float(weight) <= MOST_FACTOR:
+            bounds = f"between {1 / MOST_FACTOR:g} and {MOST_FACTOR:g}"
+            raise ValueError(f"split_class_weight[{label!r}]={weight!r}: must be a number {bounds}")
     return [float(value.get(label, 1.0)) for label in labels]

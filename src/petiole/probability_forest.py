@@ -206,14 +206,11 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             raise ValueError(
                 "bootstrap=False leaves no out-of-bag rows, from which the pool is learned: use 'stratified' or 'plain'"
             )
-        if (
-            isinstance(self.components, str)
-            or not len(self.components)
-            or len(set(self.components)) < len(self.components)
-        ):
-            raise ValueError(f"components={self.components!r}: must be a tuple of different names from {COMPONENTS}")
-        for name in self.components:
+        names = list(self.components) if isinstance(self.components, (tuple, list)) else []
+        for name in names:
             check_choice("components", name, COMPONENTS)
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"components={self.components!r}: must be a tuple of different names from {COMPONENTS}")
         check_number("coarse_rows", self.coarse_rows, 1)
         check_number("floor", self.floor, 1e-12, 0.5)
 

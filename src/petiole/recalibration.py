@@ -251,6 +251,8 @@ def with_out_of_bag(ensemble: Any) -> Any:
     """A clone that will leave its out-of-bag probabilities; a frozen ensemble stays what it is."""
     if isinstance(ensemble, FrozenEstimator):
         return ensemble
+    if isinstance(ensemble, type) or not hasattr(ensemble, "fit") or not hasattr(ensemble, "get_params"):
+        raise TypeError(f"ensemble={ensemble!r}: must be a classifier object with fit, such as BaggedPETClassifier()")
     estimator = clone(ensemble)
     name = f"{estimator.steps[-1][0]}__oob_score" if isinstance(estimator, Pipeline) else "oob_score"
     parameters = estimator.get_params()

@@ -56,8 +56,11 @@ class Curtailment(LeafEstimator):
                 raise ValueError(f"v={self.v!r}: must be 'auto', 'cv' or a number at least 0")
         else:
             check_number("v", self.v, 0)
-        if self.smoothing is not None:
-            self.smoothing.check_parameters()
+        if self.smoothing is None:
+            return
+        if not isinstance(self.smoothing, LeafEstimator):
+            raise TypeError(f"smoothing={self.smoothing!r}: must be None or a LeafEstimator such as MEstimate()")
+        self.smoothing.check_parameters()
 
     @property
     def needs_held_out(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.parameters import check_number
+from petiole.parameters import MOST_ROWS, as_row_numbers, check_number
 from petiole.smoothing.base import (
     HeldOut,
     LeafEstimator,
@@ -75,13 +75,17 @@ class Laplace(LeafEstimator):
         self.prior = prior
 
     def check_parameters(self) -> None:
-        prior = np.asarray(self.prior, dtype=float)
-        if prior.ndim > 1 or prior.size == 0 or not np.all(np.isfinite(prior)) or np.any(prior < 0):
-            raise ValueError(f"prior={self.prior!r}: must be a number at least 0, or one such number per class")
+        self._prior()
+
+    def _prior(self) -> Counts:
+        remedy = f"must be a number between 0 and {MOST_ROWS:g}, or one such number per class"
+        prior = as_row_numbers("prior", self.prior, remedy)
+        if not prior.size:
+            raise ValueError(f"prior={self.prior!r}: {remedy}")
+        return prior
 
     def pseudo_counts(self, root: Counts) -> Counts:
-        self.check_parameters()
-        prior = np.asarray(self.prior, dtype=float)
+        prior = self._prior()
         if prior.ndim == 1 and prior.size != root.size:
             raise ValueError(
                 f"prior has {prior.size} entries but there are {root.size} classes: give one number per class, "
@@ -130,7 +134,7 @@ class MEstimate(LeafEstimator):
             if self.m not in ("auto", "cv", "honest"):
                 raise ValueError(f"m={self.m!r}: must be 'auto', 'cv', 'honest' or a number at least 0")
         else:
-            check_number("m", self.m, 0)
+            check_number("m", self.m, 0, MOST_ROWS)
         if isinstance(self.base_rate, str) and self.base_rate not in ("training", "uniform"):
             raise ValueError(f"base_rate={self.base_rate!r}: must be 'training', 'uniform' or one number per class")
 
@@ -177,10 +181,10 @@ def base_rates(root: Counts, base_rate: str | ArrayLike = "training") -> Any:
         return np.full(root.size, 1.0 / root.size)
     if isinstance(base_rate, str):
         return root / root.sum() if root.sum() > 0 else np.full(root.size, 1.0 / root.size)
-    rates = np.asarray(base_rate, dtype=float)
-    good = rates.shape == root.shape and np.all(rates >= 0) and np.isfinite(rates.sum()) and rates.sum() > 0
-    if not good:
-        raise ValueError(f"base_rate={base_rate!r}: must be {root.size} numbers at least 0, one per class")
+    remedy = f"must be {root.size} numbers between 0 and {MOST_ROWS:g}, one per class"
+    rates = as_row_numbers("base_rate", base_rate, remedy)
+    if rates.shape != root.shape or not rates.any():
+        raise ValueError(f"base_rate={base_rate!r}: {remedy}")
     return rates / rates.sum()
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from sklearn.utils import check_random_state
-
 from petiole import _core
-from petiole.parameters import check_choice, check_number, check_whole
+from petiole.parameters import check_choice, check_number, check_whole, draw_seed
 from petiole.smoothing.base import LeafEstimator, Table
 
 if TYPE_CHECKING:
@@ -97,6 +94,6 @@ class HDP(LeafEstimator):
         options.tying = getattr(_core.Tying, self.tying)
         options.prior_shape, options.prior_rate = float(shape), 0.0 if rate is None else float(rate)
         options.concentration = 0.0 if self.concentration is None else float(self.concentration)
-        options.seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        options.seed = draw_seed(self.random_state)
         table, _ = tree.node_counts.hdp(options)
         return table

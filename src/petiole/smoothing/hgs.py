@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
 from petiole import _core
-from petiole.parameters import check_choice, check_number
+from petiole.parameters import MOST_ROWS, as_row_numbers, check_choice, check_number
 from petiole.smoothing.base import HeldOut, LeafEstimator, Table, best_on_held_out, need_learning
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ ALPHA_GRID = tuple(2.0**i for i in range(-5, 7))
 LARGEST_LOG_ALPHA = 10.0
 # Small trees converge in fewer steps; on large ones the cost hardly falls after these.
 MAX_ITERATIONS = 30
+# Descent with a tiny step and no tolerance would go on for ever.
+MAX_STEPS = 10_000
 # How strongly levels are drawn to the alpha they share, in bits per squared step of ln alpha.
 LEVEL_PENALTY = 4.0
 
@@ -89,18 +91,15 @@ class HGS(LeafEstimator):
 
     def check_parameters(self) -> None:
         check_choice("loss", self.loss, ("log", "squared"))
-        check_number("learning_rate", self.learning_rate, 1e-12)
+        check_number("learning_rate", self.learning_rate, 1e-12, 1e12)
         check_number("tol", self.tol, 0)
         if isinstance(self.alpha, str):
-            if self.alpha not in _NAMES:
-                names = ", ".join(map(repr, _NAMES))
-                raise ValueError(f"alpha={self.alpha!r}: must be one of {names}, a number, or one per internal node")
-        elif np.ndim(self.alpha) == 0:
-            check_number("alpha", self.alpha, 0)
+            check_choice("alpha", self.alpha, _NAMES)
         else:
-            alphas = np.asarray(self.alpha, dtype=float)
-            if alphas.ndim != 1 or not np.all(np.isfinite(alphas)) or np.any(alphas < 0):
-                raise ValueError(f"alpha={self.alpha!r}: must be numbers at least 0, one per internal node")
+            remedy = f"must be a name, a number between 0 and {MOST_ROWS:g}, or one per internal node"
+            as_row_numbers("alpha", self.alpha, remedy)
+        if isinstance(self.alpha, PerLevel) and not self.alpha:
+            raise ValueError("alpha=PerLevel([]): must have a number for the root at least")
 
     @property
     def needs_held_out(self) -> bool:
@@ -168,12 +167,13 @@ def descend(tree: Tree, loss: str, learning_rate: float, tol: float) -> Floats:
     alphas = np.ones(tree.n_nodes)
     cost_at = tree.node_counts.leave_one_out_loss(getattr(_core.Loss, loss))
     cost, gradient = cost_at(alphas)
-    while True:
+    for _ in range(MAX_STEPS):
         alphas = alphas - learning_rate * gradient
         new_cost, gradient = cost_at(alphas)
         if not cost - new_cost > tol:
-            return np.maximum(alphas, 0.0)
+            break
         cost = new_cost
+    return np.clip(alphas, 0.0, MOST_ROWS)
 
 
 def minimise_leave_one_out(tree: Tree, loss: str) -> Floats:
