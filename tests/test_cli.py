@@ -181,11 +181,6 @@ def test_places_that_cannot_be_written_to_are_told_before_the_work(folder, tmp_p
     assert "is a folder" in refused(*arguments, tmp_path)
 
 
-def test_a_column_that_names_rows_is_pointed_out(folder, tmp_path):
-    result = run("fit", folder / "train.csv", "-t", "y", "-m", "pet", "-o", tmp_path / "m.petiole")
-    assert "note: id differs in nearly every row; if it only names them, say --id id" in result.stderr
-
-
 # Evaluate.
 
 

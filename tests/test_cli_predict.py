@@ -57,6 +57,7 @@ def frame_of(rows):
 
     return pa.table({
         "grade": pa.array(cells("grade", int), pa.int32()),
+        "branch": pa.array(cells("grade", int), pa.int32()),  # which the model does not know
         "town": pa.array(cells("town", str)).dictionary_encode(),
         "size": cells("size", float),
         "when": pa.array([0] * len(rows), pa.timestamp("s")),  # not for the model, so it may be of any type
@@ -126,7 +127,7 @@ def test_every_format_is_written(folder, expected, tmp_path, name):
 
     path = tmp_path / name
     source = written(tmp_path / "new.parquet", naive_cli.rows_of(folder / "new.csv"))
-    run("predict", folder / "model.petiole", source, "--id", "id,grade", "-o", path, "--batch", 20, "-q", "-j", 1)
+    run("predict", folder / "model.petiole", source, "--id", "id,branch", "-o", path, "--batch", 20, "-q", "-j", 1)
     readers = {
         "out.csv": lambda: naive_cli.rows_of(path),
         "out.csv.gz": lambda: naive_cli.rows_of(path),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import dask.array as da
 import dask.dataframe as dd
@@ -25,7 +26,7 @@ from petiole import (
     metrics,
 )
 from petiole.distributed import accuracy, apply, brier_score, fit, levels, log_loss, predict, predict_proba
-from petiole.distributed.engines import FAN_IN, RunningSum, add_all
+from petiole.distributed.engines import FAN_IN, RunningSum, Serial, add_all
 from petiole.distributed.shards import assign, make_shards
 from petiole.smoothing import HGS
 
@@ -548,3 +549,17 @@ print(model.trees_[0].oob_class_counts[0].sum() > 0, model.feature_names_in_.tol
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "True ['a', 'b']", done.stderr
+
+
+def test_the_bar_is_gone_after_an_error():
+    """Also while the error is kept: a bar that goes on would draw over what comes next, with the cursor hidden."""
+
+    def fail():
+        raise ValueError("no such part")
+
+    engine = Serial([], verbose=1)
+    for work in (engine.sum, engine.keep):
+        with pytest.raises(ValueError, match="no such part") as kept:
+            work([fail], "looking")
+        drawing = [thread for thread in threading.enumerate() if type(thread).__module__.startswith("rich")]
+        assert drawing == [] and kept.value is not None

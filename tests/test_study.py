@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 import naive_study
 from petiole import PETClassifier
 from petiole.judged import Judged
-from petiole.study import METHODS, PeerClassifier, compare_methods
+from petiole.study import METHODS, PeerClassifier, compare_methods, inspection
 from petiole.study.data import Rows, read_table_of_study
+from petiole.study.identifiers import ColumnWatch
 from petiole.study.importance import _rises, permutation_importance
 from petiole.study.inspection import inspect
 from petiole.study.methods import Shape, choose_methods
@@ -455,6 +457,66 @@ def test_duplicates_are_counted_and_ordinary_data_pass():
     assert inspect(table_of(X, y)) == []
     (warning,) = inspect(table_of(np.r_[X, X[:60]], np.r_[y, 1 - y[:10], y[10:60]]))
     assert warning.startswith("60 of 629 rows (10%) repeat the attributes of an earlier row, and 20 rows have a twin")
+
+
+def column_watch(values, every=1, n_parts=1, nominal=False):
+    watch = ColumnWatch(every)
+    for part in np.array_split(np.asarray(values, dtype=float), n_parts):
+        watch.add_numbers(part, are_names=nominal)
+    return watch
+
+
+@pytest.mark.parametrize("every", [1, 10])
+@pytest.mark.parametrize("n_parts", [1, 7])
+def test_identifiers_are_told_from_measurements(every, n_parts):
+    random, n = np.random.default_rng(0), 5000
+    counted = 10_000 + random.permutation(n)
+    with_gaps = random.choice(20 * n, n, replace=False)
+    with_few_repeats = np.r_[with_gaps[: n - 250], with_gaps[:250]]
+    for values, is_identifier, may_be in (
+        (counted, True, True),
+        (-counted, True, True),
+        (with_gaps, False, True),
+        (random.choice(n**2, n, replace=False), False, False),  # so wide that no two need be equal
+        (with_few_repeats, False, False),
+        (np.r_[counted[: n - 1000], np.zeros(1000)], False, False),  # one value fills many rows
+        (random.normal(size=n), False, False),
+        (np.where(np.arange(n) == 17, np.nan, counted), False, False),
+        (counted + 0.5, False, False),
+        (random.integers(0, 50, n), False, False),
+    ):
+        watch = column_watch(values, every, n_parts)
+        assert (watch.is_identifier, watch.may_be_identifier) == (is_identifier, may_be)
+    assert not column_watch(np.arange(19), every).is_identifier
+    assert column_watch(np.arange(20)).is_identifier
+
+
+@pytest.mark.parametrize("every", [1, 8])
+@pytest.mark.parametrize("share", [0.8, 0.98])
+def test_names_of_nearly_every_row_are_identifiers(every, share):
+    """With texts and with codes, missing ones among them, in parts."""
+    random, n = np.random.default_rng(1), 40_000
+    codes = np.r_[np.arange(round(share * n)), np.zeros(n - round(share * n))]
+    codes = random.permutation(codes)
+    assert column_watch(codes, every, 3, nominal=True).is_identifier == (share > 0.9)
+    codes[random.choice(n, n // 50, replace=False)] = np.nan
+    assert column_watch(codes, every, 3, nominal=True).is_identifier == (share > 0.9)
+    watch = ColumnWatch(every)
+    for part in np.array_split(codes, 3):
+        watch.add_texts(len(part), Counter(f"n{code:.0f}" for code in part[~np.isnan(part)]).items())
+    assert watch.is_identifier == (share > 0.9)
+
+
+def test_rows_are_equal_if_all_their_cells_are():
+    random = np.random.default_rng(0)
+    for order in "CF":
+        matrix = np.asarray(random.integers(-1, 2, (300, 4)) * 1.0, order=order)
+        matrix[random.random(matrix.shape) < 0.1] = np.nan
+        matrix[random.random(matrix.shape) < 0.1] *= -0.0
+        _, found = np.unique(inspection._keys_of_rows(matrix), return_inverse=True)
+        names = [tuple(None if value != value else value for value in row) for row in matrix.tolist()]
+        for i, j in random.integers(0, 300, (3000, 2)).tolist():
+            assert (found[i] == found[j]) == (names[i] == names[j])
 
 
 # Peers.

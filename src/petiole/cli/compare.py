@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,7 @@ def compare(
 ) -> None:
     """Compare methods on labelled rows: tables, a winner, and how sure that is."""
     from petiole.cli.fit import check_place
+    from petiole.cli.inspecting import about_left_out, tell, without_identifiers
     from petiole.cli.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.methods import n_processors
     from petiole.cli.waiting import Waiting
@@ -116,6 +118,7 @@ def compare(
         n_jobs = n_processors(jobs)
         table = read_labelled(data, roles)
         check_several_classes(table)
+        table = without_identifiers(table, roles)
         summarise(table, quiet)
         cost = _square_costs(costs, table)
 
@@ -135,8 +138,8 @@ def compare(
             progress=Waiting("comparing", quiet=quiet, tells_time=True),
             name=table.label,
         )
-        for line in study.warnings:
-            note(f"note: {line}", quiet)
+        study = dataclasses.replace(study, warnings=[*about_left_out(table.left_out), *study.warnings])
+        tell(study.warnings, quiet)
         show(_told(study), json)  # before anything is written: a full disk must not take the answer away
         for line in _write(study, table, save=save, report=report, output=output):
             note(line, quiet)
@@ -169,8 +172,6 @@ def _square_costs(costs: str | None, table: Labelled) -> Any:
 
 def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
     """The rows to judge on, read as those to learn from were, with the same labels."""
-    import dataclasses
-
     import numpy as np
 
     from petiole.cli.labelled import as_table, read_labelled, texts_of

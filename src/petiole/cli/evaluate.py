@@ -12,6 +12,7 @@ from petiole.cli.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
+    from petiole.cli.scoring import Scored
     from petiole.judged import Judged
 
 TITLES = {
@@ -73,6 +74,7 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
     """The model's answers beside the truth."""
     import numpy as np
 
+    from petiole.cli.inspecting import tell
     from petiole.cli.model_columns import Column
     from petiole.cli.scoring import Scorer
     from petiole.cli.sources import find_source
@@ -83,7 +85,9 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
     scorer = Scorer(model, source, roles, [name for name in (roles.target, roles.weight) if name])
     reader = _Labels(model.classes_, roles, source.label)
     proba, weights = [], []
+    first: Scored | None = None
     for scored in scorer(quiet):
+        first = first or scored
         reader.add(scored.batch.texts(roles.target))
         proba.append(scored.proba)
         if roles.weight:
@@ -91,7 +95,18 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
     for line in scorer.columns.notes():
         note(line, quiet)
     sample_weight = np.concatenate(weights) if weights else _weights_of_name(source)
+    if first is not None:
+        tell(_warnings(first, reader.labels, sample_weight, scorer.columns.names), quiet)
     return check_judged(reader.labels, np.concatenate(proba), labels=model.classes_, sample_weight=sample_weight)
+
+
+def _warnings(first: Scored, labels: Any, weights: Any, names: list[str] | None) -> list[str]:
+    """What is suspicious about the first batch of rows, which is all of them unless the file is large."""
+    from petiole.cli.inspecting import said_of_some, warnings_about_judged
+
+    n = first.batch.n_rows
+    found = warnings_about_judged(first.table, labels[:n], names, None if weights is None else weights[:n])
+    return found if n == len(labels) else said_of_some(found, f"the first {n:,} of {len(labels):,}")
 
 
 def _with_target(roles: Any, source: Any) -> Any:

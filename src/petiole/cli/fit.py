@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from petiole.cli import options
 from petiole.cli.failures import WrongInput, told_in_one_line
 from petiole.cli.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, show, warnings_as_notes
+
+if TYPE_CHECKING:
+    from petiole.cli.methods import Fitted
 
 DEFAULT_METHOD = "probability-forest"
 
@@ -60,26 +63,28 @@ def fit(
     json: options.AsJson = False,
 ) -> None:
     """Learn from labelled rows and write a model file."""
+    from petiole.cli.inspecting import tell, warnings_about, without_identifiers
     from petiole.cli.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.large import fit_in_parts, is_large
-    from petiole.cli.methods import fit_model, make_model, n_processors
+    from petiole.cli.methods import Fitted, fit_model, make_model, n_processors
 
     with warnings_as_notes(quiet):
         check_place(output, "--output")
         roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
         model = make_model(method, settings or (), seed, n_processors(jobs))
         if memory_limit is not None or is_large(data):
-            n_rows, seconds = fit_in_parts(model, data, roles, memory_limit, quiet)
-            kinds = kinds_of(model)
+            done = fit_in_parts(model, data, roles, memory_limit, quiet)
         else:
             table = read_labelled(data, roles)
             check_several_classes(table)
+            table = without_identifiers(table, roles)
             summarise(table, quiet)
-            seconds = fit_model(model, table, quiet)
-            n_rows, kinds = table.n_rows, table.kinds
+            warnings = warnings_about(table)
+            tell(warnings, quiet)
+            done = Fitted(table.n_rows, table.kinds, fit_model(model, table, quiet), table.left_out, warnings)
         model.save(output)
         if json or not quiet:
-            show(_told(model, method, n_rows, kinds, seconds, output), json)
+            show(_told(model, method, done, output), json)
 
 
 def check_place(path: str, option: str) -> None:
@@ -98,15 +103,9 @@ def check_place(path: str, option: str) -> None:
         raise Failure(f"{option} {path}: the folder {str(folder)!r} cannot be written to")
 
 
-def kinds_of(model: Any) -> dict[str, str]:
-    """The columns that a model has learned from, and what they are."""
-    names, categories = model.encoder_.feature_names, model.encoder_.categories
-    return {name: "numeric" if of is None else "nominal" for name, of in zip(names, categories, strict=True)}
-
-
-def _told(model: Any, method: str, n_rows: int, kinds: dict[str, str], seconds: float, output: str) -> Answer:
+def _told(model: Any, method: str, done: Fitted, output: str) -> Answer:
     loss = getattr(model, "oob_log_loss_", None)
-    lines = [f"{type(model).__name__} fitted to {n_rows:,} rows in {seconds:.1f} s"]
+    lines = [f"{type(model).__name__} fitted to {done.n_rows:,} rows in {done.seconds:.1f} s"]
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
     lines.append(f"wrote {output}")
@@ -114,10 +113,12 @@ def _told(model: Any, method: str, n_rows: int, kinds: dict[str, str], seconds: 
         "file": output,
         "method": method,
         "class": type(model).__name__,
-        "rows": n_rows,
-        "columns": kinds,
+        "rows": done.n_rows,
+        "columns": done.kinds,
+        "left_out": done.left_out,
+        "warnings": done.warnings,
         "classes": model.classes_,
-        "seconds": seconds,
+        "seconds": done.seconds,
         "oob_log_loss": loss,
     }
     return Answer(lines=lines, data=found)

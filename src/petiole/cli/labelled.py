@@ -107,7 +107,7 @@ class Labelled:
     target: Values
     target_name: str
     weights: NDArray[np.float64] | None = None
-    notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # columns that look like identifiers
 
     @property
     def n_rows(self) -> int:
@@ -280,21 +280,12 @@ def summarise(table: Labelled, quiet: bool) -> None:
         names = [_described(name, column) for name, column in table.columns.items() if column.kind == kind]
         if names:
             note(f"  {kind}  {len(names):,}: {_shorten(names)}", quiet)
-    _warn_of_names_of_rows(table, quiet)
 
 
 def _described(name: str, column: Values) -> str:
     from petiole.datasets.columns import Nominal
 
     return f"{name} ({len(column.categories)} values)" if isinstance(column, Nominal) else name
-
-
-def _warn_of_names_of_rows(table: Labelled, quiet: bool) -> None:
-    from petiole.datasets.columns import Nominal
-
-    for name, column in table.columns.items():
-        if isinstance(column, Nominal) and table.n_rows >= 20 and len(column.categories) > 0.9 * table.n_rows:
-            note(f"note: {name} differs in nearly every row; if it only names them, say --id {name}", quiet)
 
 
 def _shorten(names: Sequence[str]) -> str:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from petiole.cli.failures import WrongInput
+from petiole.cli.inspecting import inspect_parts, tell
 from petiole.cli.labelled import Roles, unknown_column
+from petiole.cli.methods import Fitted
 
 LARGE_BYTES = 2_000_000_000  # of the table as numbers; what is smaller is read at once
 _FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".csv": "csv"}
@@ -32,8 +34,8 @@ def is_large(text: str) -> bool:
     return bool(8 * found.num_rows * found.num_columns > LARGE_BYTES)
 
 
-def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, quiet: bool) -> tuple[int, float]:
-    """Fit a model to a file or a folder of files; the number of rows, and the seconds it took."""
+def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, quiet: bool) -> Fitted:
+    """Fit a model to a file or a folder of files."""
     from petiole.distributed import fit
     from petiole.distributed.fitting import CLASSIFIERS
 
@@ -45,6 +47,9 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
     dataset = _open(text, roles)
     columns = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
     features = _features(columns, roles, text)
+    left_out, warnings = inspect_parts(dataset, features, roles, text)
+    tell(warnings, quiet)
+    features = [name for name in features if name not in left_out]
     _tell_nominal(model, columns, features, roles)
     started = time.perf_counter()
     fit(
@@ -56,7 +61,14 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
         memory_limit=memory_limit or LARGE_BYTES,
         verbose=0 if quiet else 1,
     )
-    return int(dataset.count_rows()), time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    return Fitted(int(dataset.count_rows()), _kinds_of(model), seconds, left_out, warnings)
+
+
+def _kinds_of(model: Any) -> dict[str, str]:
+    """The columns that a model has learned from, and what they are."""
+    names, categories = model.encoder_.feature_names, model.encoder_.categories
+    return {name: "numeric" if of is None else "nominal" for name, of in zip(names, categories, strict=True)}
 
 
 def _open(text: str, roles: Roles) -> Any:

@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,17 @@ from petiole.cli.model_columns import INNER, find_encoder
 from petiole.cli.waiting import expecting
 
 TRIAL_SHARE = 32  # one tree of so many is grown to see how long all take
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What there is to tell of a fit: rows, the kinds of the columns that were learned from, and what was noted."""
+
+    n_rows: int
+    kinds: dict[str, str]
+    seconds: float
+    left_out: list[str]
+    warnings: list[str]
 
 
 def n_processors(jobs: int | None) -> int:

@@ -37,8 +37,19 @@ class Scorer:
         for name, option in roles.options.items():
             if name not in self._batches.columns:
                 raise unknown_column(option, name, self._batches.columns, source.label)
+        self._refuse_inputs(roles)
         self._names = self._model_names({*roles.options, *([NAMED_TARGET] if source.is_name else [])})
         self._wanted = [*self._names, *(name for name in others if name not in self._names)]
+
+    def _refuse_inputs(self, roles: Roles) -> None:
+        """Refuse options that promise of a column what is not so if the model has learned from it."""
+        for option, names in (("--id", roles.ids), ("--drop", roles.drop), ("--target", [roles.target])):
+            for name in names:
+                if name in (self.columns.names or ()):
+                    raise WrongInput(
+                        f"{option} {name}: is an input of the model, so its probabilities depend on it: fit it again "
+                        f"with {option} {name}, or leave the option away"
+                    )
 
     def _model_names(self, elsewhere: set[str]) -> list[str]:
         """The columns of the file that the model looks at, by name, or by position if it knows no names."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 # So many results are added up by one task; the shape of the sum depends on their number alone.
@@ -59,7 +60,8 @@ class Serial:
 
     def keep(self, results: Sequence[Any], what: str) -> list[Any]:
         """Work results out now and keep them where they are."""
-        return [_Known(self._value(result)) for result in self._watched(results, what)]
+        with self._watched(results, what) as watched:
+            return [_Known(self._value(result)) for result in watched]
 
     def get(self, result: Any) -> Any:
         """A result, here."""
@@ -71,7 +73,8 @@ class Serial:
 
     def sum(self, results: Sequence[Any], what: str) -> Any:
         """The sum of results, here; None stands for nothing."""
-        return _add_up(self._watched(results, what))
+        with self._watched(results, what) as watched:
+            return _add_up(watched)
 
     def total(self, results: Sequence[Any]) -> Any:
         """The sum of results, where others can take it."""
@@ -85,13 +88,25 @@ class Serial:
     def _value(result: Any) -> Any:
         return result()
 
-    def _watched(self, results: Iterable[Any], what: str) -> Iterable[Any]:
+    @contextlib.contextmanager
+    def _watched(self, results: Iterable[Any], what: str) -> Iterator[Iterable[Any]]:
+        """The results with a bar, which is gone when the work ends, also by an error."""
         if not self.verbose:
-            return results
+            yield results
+            return
         from rich.console import Console
-        from rich.progress import track
+        from rich.progress import Progress
 
-        return track(list(results), description=what, console=Console(file=sys.stderr))
+        listed = list(results)
+        with Progress(console=Console(file=sys.stderr)) as progress:
+            task = progress.add_task(what, total=len(listed))
+
+            def advancing() -> Iterator[Any]:
+                for result in listed:
+                    yield result
+                    progress.advance(task)
+
+            yield advancing()
 
 
 def _add_up(results: Iterable[Callable[[], Any]]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from petiole.pet import PETClassifier
 from petiole.study.data import Table
+from petiole.study.identifiers import ColumnWatch, mixed
 from petiole.study.splits import fold_numbers
 
 FEW_ROWS = 10  # a class with fewer is rare
@@ -26,18 +27,23 @@ def inspect(table: Table) -> list[str]:
     >>> from petiole.study.data import read_table_of_study
     >>> X = [[i % 7, 5] for i in range(60)]
     >>> print(*inspect(read_table_of_study(X, ["no", "yes"] * 30, None)), sep="\\n")
-    53 of 60 rows (88%) repeat the attributes of an earlier row, and 60 rows have a twin of another class: repeated \
-rows can stand in the training and in the test part, which flatters every method; if they are copies, drop them.
+    53 of 60 rows (88%) repeat the attributes of an earlier row, and 60 rows have a twin of another class: a model \
+that has learned from one is judged too kindly by its twin; if they are copies, drop them.
     Column 'x1' holds a single value: it can be left out.
     """
     looks = (_giveaways, _rare, _identifiers, _duplicates, _missing, _constant)
     return [text for look in looks for text in look(table)]
 
 
-def _named(names: list[str]) -> str:
+def inspect_sample(table: Table) -> list[str]:
+    """Warnings that a sample of the rows can tell of all: nothing about rare classes, repeats and identifiers."""
+    return [text for look in (_giveaways, _missing, _constant) for text in look(table)]
+
+
+def named(names: list[str]) -> str:
     """Names in a sentence, the first few of many.
 
-    >>> _named(["a", "b"]), _named(list("abcdefgh"))
+    >>> named(["a", "b"]), named(list("abcdefgh"))
     ("'a' and 'b'", "'a', 'b', 'c', 'd', 'e' and 3 more")
     """
     shown = [repr(name) for name in names[:MOST_NAMED]]
@@ -48,7 +54,7 @@ def _named(names: list[str]) -> str:
 
 def _columns(names: list[str], one: str, several: str) -> Iterator[str]:
     if names:
-        yield f"Column {_named(names)} {one}" if len(names) == 1 else f"Columns {_named(names)} {several}"
+        yield f"Column {named(names)} {one}" if len(names) == 1 else f"Columns {named(names)} {several}"
 
 
 def _giveaways(table: Table) -> Iterator[str]:
@@ -91,42 +97,56 @@ def _rare(table: Table) -> Iterator[str]:
     if alone:
         many = len(alone) > 1
         yield (
-            f"{'Classes' if many else 'Class'} {_named(alone)} {'have' if many else 'has'} one row only, which is "
-            "learned from but never tested: merge rare classes, or collect more rows."
+            f"{'Classes' if many else 'Class'} {named(alone)} {'have' if many else 'has'} one row only, which cannot "
+            "be learned from and tested on: merge rare classes, or collect more rows."
         )
     if rare:
         many = len(rare) > 1
         yield (
-            f"{'Classes' if many else 'Class'} {_named(rare)} {'have' if many else 'has'} fewer than {FEW_ROWS} rows: "
+            f"{'Classes' if many else 'Class'} {named(rare)} {'have' if many else 'has'} fewer than {FEW_ROWS} rows: "
             f"what is said of {'them' if many else 'it'} rests on very little."
         )
 
 
+def identifiers(table: Table) -> list[str]:
+    """Names of the columns that look like identifiers, from which nothing can be learned for other rows.
+
+    >>> from petiole.study.data import read_table_of_study
+    >>> X = [[i % 7, 4000 + i] for i in range(60)]
+    >>> identifiers(read_table_of_study(X, ["no", "yes"] * 30, None))
+    ['x1']
+    """
+    return [name for name, watch in _watches(table) if watch.is_identifier]
+
+
+def _watches(table: Table) -> Iterator[tuple[str, ColumnWatch]]:
+    for column, name in enumerate(table.names):
+        watch = ColumnWatch()
+        watch.add_numbers(table.rows.matrix[:, column], are_names=bool(table.is_nominal[column]))
+        yield name, watch
+
+
 def _identifiers(table: Table) -> Iterator[str]:
-    n = table.rows.n
-    names = [name for column, name in enumerate(table.names) if n >= 2 * FEW_ROWS and _is_identifier(table, column)]
+    watches = dict(_watches(table))
     yield from _columns(
-        names,
+        [name for name, watch in watches.items() if watch.is_identifier],
         "looks like an identifier, since nearly every row has a value of its own: drop it unless it means something.",
         "look like identifiers, since nearly every row has a value of its own: drop them unless they mean something.",
     )
+    yield from warn_of_doubtful_numbers(watches)
 
 
-def _is_identifier(table: Table, column: int) -> bool:
-    values = table.rows.matrix[:, column]
-    values = values[~np.isnan(values)]
-    n_distinct = len(np.unique(values))
-    if table.is_nominal[column]:
-        return n_distinct > 0.9 * table.rows.n
-    # Measurements may all differ; whole numbers that all differ and leave few gaps are counted up.
-    whole = len(values) == table.rows.n and bool((values == np.rint(values)).all())
-    return whole and n_distinct == len(values) and np.ptp(values) < 2 * len(values)
+def warn_of_doubtful_numbers(watches: Mapping[str, ColumnWatch]) -> Iterator[str]:
+    """A warning about columns that may be identifiers or not."""
+    yield from _columns(
+        [name for name, watch in watches.items() if watch.may_be_identifier and not watch.is_identifier],
+        "holds whole numbers of which no two are equal: drop it if they only name rows, as numbers of customers do.",
+        "hold whole numbers of which no two are equal: drop them if they only name rows, as numbers of customers do.",
+    )
 
 
 def _duplicates(table: Table) -> Iterator[str]:
-    matrix = np.ascontiguousarray(np.nan_to_num(table.rows.matrix.astype(np.float64), nan=np.inf) + 0.0)
-    keys = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1]))).ravel()
-    _, group = np.unique(keys, return_inverse=True)
+    _, group = np.unique(_keys_of_rows(table.rows.matrix), return_inverse=True)
     n_repeated = table.rows.n - (int(group.max()) + 1)
     if n_repeated < MANY_DUPLICATES * table.rows.n:
         return
@@ -138,9 +158,18 @@ def _duplicates(table: Table) -> Iterator[str]:
     torn = f", and {n_torn} rows have a twin of another class" if n_torn else ""
     yield (
         f"{n_repeated} of {table.rows.n} rows ({n_repeated / table.rows.n:.0%}) repeat the attributes of an earlier row"
-        f"{torn}: repeated rows can stand in the training and in the test part, which flatters every method; if they "
-        "are copies, drop them."
+        f"{torn}: a model that has learned from one is judged too kindly by its twin; if they are copies, drop them."
     )
+
+
+def _keys_of_rows(matrix: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """A number for each row, the same for equal rows; others are equal once in 2^64 pairs. A column at a time, because
+    the table may be as large as memory allows."""
+    keys = np.zeros(len(matrix), dtype=np.uint64)
+    for column in range(matrix.shape[1]):
+        values = np.nan_to_num(matrix[:, column].astype(np.float64), nan=np.inf) + 0.0  # no NaN, no negative zero
+        keys = mixed(keys ^ mixed(values.view(np.uint64)))
+    return keys
 
 
 def _missing(table: Table) -> Iterator[str]:

@@ -1,0 +1,176 @@
+"""One look at labelled rows for all commands: columns that name rows are left out, other suspicions are told."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from petiole.cli.failures import WrongInput
+from petiole.cli.labelled import Labelled, Roles
+from petiole.cli.screen import note
+
+if TYPE_CHECKING:
+    from petiole.study.data import Table
+    from petiole.study.identifiers import ColumnWatch
+
+ROWS_OF_SAMPLE = 50_000  # of a file that is read in parts
+
+
+def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
+    """The table without columns that look like identifiers, unless the user says what kind of attribute they are."""
+    from petiole.study.inspection import identifiers
+
+    left_out = _left_out(identifiers(_encoded(table)), table.columns, roles, table.label)
+    columns = {name: column for name, column in table.columns.items() if name not in left_out}
+    return dataclasses.replace(table, columns=columns, left_out=left_out)
+
+
+def _left_out(found: Sequence[str], columns: Collection[str], roles: Roles, label: str) -> list[str]:
+    left_out = [name for name in found if name not in {*roles.nominal, *roles.numeric}]
+    if len(left_out) == len(columns):
+        raise WrongInput(
+            f"{label} has nothing to learn from: in {_named(left_out)} nearly every row has a value of its own, as in "
+            "identifiers; name attributes with --numeric or --nominal"
+        )
+    return left_out
+
+
+def about_left_out(names: Sequence[str]) -> list[str]:
+    """What to tell of columns that were left out.
+
+    >>> about_left_out(["customer"])
+    ["Column 'customer' looks like an identifier and is left out, since nearly every row has a value of its own: name \
+it with --numeric or --nominal if it means something."]
+    """
+    if not names:
+        return []
+    if len(names) == 1:
+        which, what, them, mean = "Column", "looks like an identifier and is", "it", "it means"
+    else:
+        which, what, them, mean = "Columns", "look like identifiers and are", "them", "they mean"
+    return [
+        f"{which} {_named(names)} {what} left out, since nearly every row has a value of its own: name {them} with "
+        f"--numeric or --nominal if {mean} something."
+    ]
+
+
+def warnings_about(table: Labelled) -> list[str]:
+    """What is suspicious about a table, the gravest first."""
+    from petiole.study.inspection import inspect
+
+    return [*about_left_out(table.left_out), *inspect(_encoded(table))]
+
+
+def said_of_some(warnings: Sequence[str], which: str) -> list[str]:
+    """Warnings that are about some of the rows only.
+
+    >>> said_of_some(["Column 'a' holds a single value."], "50 of 100")
+    ["In 50 of 100 rows: column 'a' holds a single value."]
+    """
+    return [f"In {which} rows: {text[0].lower()}{text[1:]}" for text in warnings]
+
+
+def tell(warnings: Sequence[str], quiet: bool) -> None:
+    """Write warnings as notes."""
+    for line in warnings:
+        note(f"note: {line}", quiet)
+
+
+def warnings_about_judged(X: Any, y: Any, names: Sequence[str] | None, weights: Any) -> list[str]:
+    """What is suspicious about rows that a model is judged by."""
+    import numpy as np
+
+    from petiole.study.inspection import inspect
+
+    if len(np.unique(y)) < 2:
+        return []
+    return inspect(_table(X, y, weights, names))
+
+
+def _encoded(table: Labelled) -> Table:
+    return _table(table.X, table.y, table.weights, [*table.columns])
+
+
+def _table(X: Any, y: Any, weights: Any, names: Sequence[str] | None) -> Table:
+    from petiole.study.data import read_table_of_study
+
+    encoded = read_table_of_study(X, y, weights)
+    return encoded if names is None else dataclasses.replace(encoded, names=list(names))
+
+
+def _named(names: Sequence[str]) -> str:
+    from petiole.study.inspection import named
+
+    return named(list(names))
+
+
+# Files that are read in parts.
+
+
+def inspect_parts(dataset: Any, features: Sequence[str], roles: Roles, label: str) -> tuple[list[str], list[str]]:
+    """Columns of an Arrow dataset to leave out, and warnings: from one pass, with the memory of a few batches."""
+    from petiole.study.inspection import warn_of_doubtful_numbers
+
+    n_rows = int(dataset.count_rows())
+    every = max(1, n_rows // ROWS_OF_SAMPLE)
+    watches, sample = _pass_over(dataset, features, roles, every)
+    found = [name for name, watch in watches.items() if watch.is_identifier]
+    left_out = _left_out(found, features, roles, label)
+    kept = {name: watch for name, watch in watches.items() if name not in left_out}
+    warnings = [*about_left_out(left_out), *warn_of_doubtful_numbers(kept)]
+    return left_out, [*warnings, *_warnings_about_sample(sample.drop_columns(left_out), roles, n_rows)]
+
+
+def _pass_over(dataset: Any, features: Sequence[str], roles: Roles, every: int) -> tuple[dict[str, ColumnWatch], Any]:
+    """What was seen of each column, and every so many-th row."""
+    import numpy as np
+    import pyarrow as pa
+
+    from petiole.study.identifiers import ColumnWatch
+
+    watches = {name: ColumnWatch(every) for name in features}
+    sampled, start = [], 0
+    columns = [*features, *(name for name in (roles.target, roles.weight) if name)]
+    for batch in dataset.to_batches(columns=columns, batch_readahead=1, fragment_readahead=1):
+        for name, watch in watches.items():
+            _add(watch, batch.column(name), name in roles.nominal)
+        sampled.append(batch.take(pa.array(np.arange(-start % every, batch.num_rows, every))))
+        start += batch.num_rows
+    return watches, pa.Table.from_batches(sampled)
+
+
+def _add(watch: ColumnWatch, column: Any, are_names: bool) -> None:
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        counted = column.drop_null().value_counts()
+        names, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
+        watch.add_texts(len(column), zip(names, counts, strict=True))
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        watch.add_numbers(numbers, are_names=are_names)
+
+
+def _warnings_about_sample(sample: Any, roles: Roles, n_rows: int) -> list[str]:
+    from petiole.study.inspection import inspect, inspect_sample
+
+    try:
+        table = _sampled_table(sample, roles)
+    except (TypeError, ValueError):  # what is wrong with the rows, the fit will tell
+        return []
+    if sample.num_rows == n_rows:
+        return inspect(table)
+    return said_of_some(inspect_sample(table), f"{sample.num_rows:,} of {n_rows:,}")
+
+
+def _sampled_table(sample: Any, roles: Roles) -> Table:
+    import pyarrow as pa
+
+    sample = sample.filter(sample[roles.target].is_valid())
+    weights = None if roles.weight is None else sample[roles.weight].to_numpy()
+    X = sample.drop_columns([name for name in (roles.target, roles.weight) if name])
+    for name in roles.nominal:
+        X = X.set_column(X.column_names.index(name), name, X[name].cast(pa.string()))
+    return _table(X, sample[roles.target].to_numpy(), weights, X.column_names)
