@@ -202,6 +202,15 @@ def test_a_sample_of_a_long_file_says_of_what_it_speaks(folder, monkeypatch):
     assert any("Column 'invoice' holds whole numbers of which no two are equal" in line for line in notes)
 
 
+def test_a_folder_whose_files_differ_in_types_is_looked_at(folder):
+    frame, parts = suspicious_table(), Path("parts")
+    parts.mkdir()
+    frame[:100].to_parquet(parts / "a.parquet")
+    frame[100:].assign(still=7.0).to_parquet(parts / "b.parquet")
+    fit_in_parts("parts", "-q")
+    assert {"customer", "key"}.isdisjoint(petiole.load("parts.petiole").feature_names_in_)
+
+
 def test_rows_that_cannot_be_read_are_told_by_the_fit(folder):
     frame = loans()
     frame.loc[5, "defaulted"] = None

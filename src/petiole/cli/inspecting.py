@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from petiole.cli.failures import WrongInput
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from petiole.study.identifiers import ColumnWatch
 
 ROWS_OF_SAMPLE = 50_000  # of a file that is read in parts
+MOST_ROWS_AT_ONCE = 1 << 17
 
 
 def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
@@ -108,22 +109,25 @@ def _named(names: Sequence[str]) -> str:
 # Files that are read in parts.
 
 
-def inspect_parts(dataset: Any, features: Sequence[str], roles: Roles, label: str) -> tuple[list[str], list[str]]:
-    """Columns of an Arrow dataset to leave out, and warnings: from one pass, with the memory of a few batches."""
+def inspect_parts(
+    dataset: Any, features: Sequence[str], roles: Roles, *, label: str, n_rows: int, batch_rows: int
+) -> tuple[list[str], list[str]]:
+    """Columns of an Arrow dataset to leave out, and warnings: from one pass, ``batch_rows`` at a time."""
     from petiole.study.inspection import warn_of_doubtful_numbers
 
-    n_rows = int(dataset.count_rows())
     every = max(1, n_rows // ROWS_OF_SAMPLE)
-    watches, sample = _pass_over(dataset, features, roles, every)
+    watches, sample = _pass_over(dataset, features, roles, every, batch_rows)
     found = [name for name, watch in watches.items() if watch.is_identifier]
     left_out = _left_out(found, features, roles, label)
     kept = {name: watch for name, watch in watches.items() if name not in left_out}
     warnings = [*about_left_out(left_out), *warn_of_doubtful_numbers(kept)]
-    return left_out, [*warnings, *_warnings_about_sample(sample.drop_columns(left_out), roles, n_rows)]
+    return left_out, [*warnings, *_warnings_about_sample(sample, left_out, roles, n_rows)]
 
 
-def _pass_over(dataset: Any, features: Sequence[str], roles: Roles, every: int) -> tuple[dict[str, ColumnWatch], Any]:
-    """What was seen of each column, and every so many-th row."""
+def _pass_over(
+    dataset: Any, features: Sequence[str], roles: Roles, every: int, batch_rows: int
+) -> tuple[dict[str, ColumnWatch], list[Any]]:
+    """What was seen of each column, and every so many-th row, as tables."""
     import numpy as np
     import pyarrow as pa
 
@@ -132,12 +136,21 @@ def _pass_over(dataset: Any, features: Sequence[str], roles: Roles, every: int) 
     watches = {name: ColumnWatch(every) for name in features}
     sampled, start = [], 0
     columns = [*features, *(name for name in (roles.target, roles.weight) if name)]
-    for batch in dataset.to_batches(columns=columns, batch_readahead=1, fragment_readahead=1):
+    for batch in _batches(dataset, columns, min(batch_rows, MOST_ROWS_AT_ONCE)):
         for name, watch in watches.items():
             _add(watch, batch.column(name), name in roles.nominal)
-        sampled.append(batch.take(pa.array(np.arange(-start % every, batch.num_rows, every))))
+        rows = pa.array(np.arange(-start % every, batch.num_rows, every))
+        sampled.append(pa.Table.from_batches([batch]).take(rows))
         start += batch.num_rows
-    return watches, pa.Table.from_batches(sampled)
+    return watches, sampled
+
+
+def _batches(dataset: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
+    """Some rows at a time; row group by row group, because Arrow would read ahead the whole file."""
+    for fragment in dataset.get_fragments():
+        pieces = fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
+        for piece in pieces:
+            yield from piece.to_batches(columns=columns, batch_size=n_rows, batch_readahead=1, fragment_readahead=1)
 
 
 def _add(watch: ColumnWatch, column: Any, are_names: bool) -> None:
@@ -149,28 +162,31 @@ def _add(watch: ColumnWatch, column: Any, are_names: bool) -> None:
         names, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
         watch.add_texts(len(column), zip(names, counts, strict=True))
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        decoded = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        numbers = decoded.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         watch.add_numbers(numbers, are_names=are_names)
 
 
-def _warnings_about_sample(sample: Any, roles: Roles, n_rows: int) -> list[str]:
+def _warnings_about_sample(sample: list[Any], left_out: list[str], roles: Roles, n_rows: int) -> list[str]:
     from petiole.study.inspection import inspect, inspect_sample
 
     try:
-        table = _sampled_table(sample, roles)
+        table = _sampled_table(sample, left_out, roles)
     except (TypeError, ValueError):  # what is wrong with the rows, the fit will tell
         return []
-    if sample.num_rows == n_rows:
+    n_sampled = sum(part.num_rows for part in sample)
+    if n_sampled == n_rows:
         return inspect(table)
-    return said_of_some(inspect_sample(table), f"{sample.num_rows:,} of {n_rows:,}")
+    return said_of_some(inspect_sample(table), f"{n_sampled:,} of {n_rows:,}")
 
 
-def _sampled_table(sample: Any, roles: Roles) -> Table:
+def _sampled_table(sample: list[Any], left_out: list[str], roles: Roles) -> Table:
     import pyarrow as pa
 
-    sample = sample.filter(sample[roles.target].is_valid())
-    weights = None if roles.weight is None else sample[roles.weight].to_numpy()
-    X = sample.drop_columns([name for name in (roles.target, roles.weight) if name])
+    rows = pa.concat_tables(sample, promote_options="permissive")
+    rows = rows.filter(rows[roles.target].is_valid())
+    weights = None if roles.weight is None else rows[roles.weight].to_numpy()
+    X = rows.drop_columns([*left_out, *(name for name in (roles.target, roles.weight) if name)])
     for name in roles.nominal:
         X = X.set_column(X.column_names.index(name), name, X[name].cast(pa.string()))
-    return _table(X, sample[roles.target].to_numpy(), weights, X.column_names)
+    return _table(X, rows[roles.target].to_numpy(), weights, X.column_names)

@@ -37,7 +37,8 @@ def is_large(text: str) -> bool:
 def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, quiet: bool) -> Fitted:
     """Fit a model to a file or a folder of files."""
     from petiole.distributed import fit
-    from petiole.distributed.fitting import CLASSIFIERS
+    from petiole.distributed.fitting import CLASSIFIERS, parse_bytes
+    from petiole.distributed.sources import part_rows
 
     if type(model) not in CLASSIFIERS:
         raise WrongInput(
@@ -47,7 +48,9 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
     dataset = _open(text, roles)
     columns = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
     features = _features(columns, roles, text)
-    left_out, warnings = inspect_parts(dataset, features, roles, text)
+    limit = parse_bytes(memory_limit) or LARGE_BYTES
+    n_rows, batch_rows = int(dataset.count_rows()), part_rows(len(columns), limit)
+    left_out, warnings = inspect_parts(dataset, features, roles, label=text, n_rows=n_rows, batch_rows=batch_rows)
     tell(warnings, quiet)
     features = [name for name in features if name not in left_out]
     _tell_nominal(model, columns, features, roles)
@@ -58,11 +61,11 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
         roles.target,
         sample_weight=roles.weight,
         features=features,
-        memory_limit=memory_limit or LARGE_BYTES,
+        memory_limit=limit,
         verbose=0 if quiet else 1,
     )
     seconds = time.perf_counter() - started
-    return Fitted(int(dataset.count_rows()), _kinds_of(model), seconds, left_out, warnings)
+    return Fitted(n_rows, _kinds_of(model), seconds, left_out, warnings)
 
 
 def _kinds_of(model: Any) -> dict[str, str]:
