@@ -18,6 +18,8 @@ class ClassTally {
   }
 
   void add(ClassId label, W counted, W grown) {
+    // A share that has become zero by underflow: its class would be listed once more with the next one.
+    if (counted == 0 && grown == 0) return;
     if (counted_[label] == 0 && grown_[label] == 0) classes_.push_back(label);
     counted_[label] += counted;
     grown_[label] += grown;

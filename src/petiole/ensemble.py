@@ -571,9 +571,11 @@ def _scores(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> di
     if not total > 0:
         return dict.fromkeys(_LOSSES.values(), float("nan"))
     own = proba[np.arange(len(labels)), labels]
-    squares = (proba**2).sum(axis=1) - 2 * own + 1
+    # Rounding may leave a probability above 1 and a square below 0 by a bit, and a loss is at least 0.
+    squares = np.maximum((proba**2).sum(axis=1) - 2 * own + 1, 0.0)
+    bits = -np.log2(np.clip(own, LEAST_PROBABILITY, 1.0)) + 0.0  # not -0.0
     return {
-        "oob_log_loss_": float(weights @ -np.log2(np.clip(own, LEAST_PROBABILITY, 1.0)) / total) + 0.0,
+        "oob_log_loss_": float(weights @ bits / total),
         "oob_brier_": float(weights @ squares / total),
         "oob_score_": float(weights @ (proba.argmax(axis=1) == labels) / total),
     }

@@ -14,6 +14,7 @@
 #include "forest_router.hpp"
 #include "grow.hpp"
 #include "hdp.hpp"
+#include "leaf_tally.hpp"
 #include "normal_cdf.hpp"
 #include "out_of_bag.hpp"
 #include "pool.hpp"
@@ -1385,6 +1386,17 @@ void test_code_blocks() {
   }
 }
 
+void test_tally_lists_a_class_once() {
+  LeafTally<double> tally;
+  LeafEntries<double> entries;
+  tally.add_up(1, 3, [](auto&& add) {
+    for (const double weight : {0.0, 2.0, 0.0}) add(0, ClassId{1}, weight);
+    add(0, ClassId{2}, 0.0);
+  });
+  const LeafCounts counts = packed_counts(tally, entries);
+  CHECK(counts.classes().size() == 1 && counts.classes().at(0) == 1 && counts.whole().at(0) == 2);
+}
+
 void test_coding_orders_values() {
   const double inf = std::numeric_limits<double>::infinity();
   std::vector<double> values = {3.5, -1e-300, -0.0, 0.0, 1e300, -1e300, 3.5000000000000004, 2, std::nan(""), 5e-324};
@@ -1435,6 +1447,7 @@ int main() {
   test_rounding_is_no_row();
   test_interrupt();
   test_code_blocks();
+  test_tally_lists_a_class_once();
   const LazyTestResult lazy = lazy_tests();
   n_passed += lazy.n_passed;
   n_failed += lazy.n_failed;
