@@ -97,6 +97,28 @@ def test_rows_of_single_precision_go_where_those_of_double_precision_go():
             np.testing.assert_array_equal(tree.oob_class_counts, trees[0].oob_class_counts)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are in the samples of all trees")
+@pytest.mark.parametrize("kind", [BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier])
+@pytest.mark.parametrize("max_depth", [1, None])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_memory_layout_of_rows_does_not_matter(kind, max_depth, dtype):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(150, 3)).astype(dtype)
+    y = (X[:, 0] + random.normal(size=150) > 0).astype(int) + (X[:, 1] > 1)
+    X[random.random(X.shape) < 0.05] = np.nan
+    model = kind(6, max_depth=max_depth, oob_score=True, random_state=0)
+    expected = clone(model).fit(X, y)
+    answers = expected.predict_proba(X)
+    wide = np.zeros((300, 6), dtype=dtype)
+    wide[::2, 1::2] = X
+    for other in (np.asfortranarray(X), wide[::2, 1::2], np.asfortranarray(wide)[::2, 1::2], X[::-1].copy()[::-1]):
+        fitted = clone(model).fit(other, y)
+        np.testing.assert_array_equal(fitted.oob_predict_proba_, expected.oob_predict_proba_)
+        np.testing.assert_array_equal(fitted.predict_proba(X), answers)
+        np.testing.assert_array_equal(expected.predict_proba(other), answers)
+        np.testing.assert_array_equal(np.vstack([expected.predict_proba(row[np.newaxis]) for row in other]), answers)
+
+
 def test_threads_and_seeds(iris):
     X, y = iris
     one, two = (BaggedPETClassifier(8, max_features="sqrt", random_state=5, n_jobs=n).fit(X, y) for n in (1, 2))

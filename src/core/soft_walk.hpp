@@ -153,8 +153,8 @@ class SoftWalker {
     const SoftTree::Node& node = tree_->node(at);
     frames_.push_back({at, 0, lists_.size(), top_});
     interrupt.check(4 * list.size() * static_cast<std::size_t>(node.n_children));
-    const bool simple = node.n_categories == 0 && node.n_children == 2 &&
-                        !block_->has_missing[static_cast<std::size_t>(node.feature)];
+    // Which way it goes must not depend on the other rows of the block: the two round differently.
+    const bool simple = node.n_categories == 0 && node.n_children == 2;
     if (kSlopes || !simple) return divide(node, at, list);
     if (!remembers(node)) return halve<false, false>(node, list);
     if (std::isinf(node.high)) return halve<true, false>(node, list);
@@ -181,22 +181,25 @@ class SoftWalker {
     }
   };
 
-  // The quick case: a threshold, and no row has a missing value there. First the rows that are too far from the threshold to
-  // be divided, then the others. Entries are written to both lists, and where they do not belong they are overwritten by the
-  // next: there is no branch to foresee.
+  // The quick case: a threshold. First the rows that are too far from the threshold to be divided, then the others, then those
+  // with a missing value. Entries are written to both lists, and where they do not belong they are overwritten by the next:
+  // there is no branch to foresee.
   template <bool kLow, bool kHigh>
   void halve(const SoftTree::Node& node, List list) {
     const std::size_t n = list.size();
     make_room(top_ + 2 * n + 2);
     near_.make_room(n + 1);
     List left{top_, top_}, right{top_ + n + 1, top_ + n + 1};
-    const std::size_t n_near = send_far_rows(node, kLow || kHigh ? node.inner_threshold : node.threshold, list, left, right);
+    std::size_t n_near = send_far_rows(node, kLow || kHigh ? node.inner_threshold : node.threshold, list, left, right);
+    missing_.clear();
+    if (block_->has_missing[static_cast<std::size_t>(node.feature)]) n_near = set_missing_apart(n_near);
     const double threshold = node.inner_threshold, inverse = 1 / perturbation_->scale[static_cast<std::size_t>(node.feature)];
     const double* const distance = near_.distance.data();
     normal_cdf(distance, n_near, 0.0, near_.below.data());
     if constexpr (kLow) normal_cdf(distance, n_near, (node.low - threshold) * inverse, near_.low.data());
     if constexpr (kHigh) normal_cdf(distance, n_near, (node.high - threshold) * inverse, near_.high.data());
     divide_near_rows<kLow, kHigh>(n_near, list, left, right);
+    divide_missing_rows(node, list, left, right);
     lists_.push_back(left);
     lists_.push_back(right);
     top_ = right.end;
@@ -214,7 +217,10 @@ class SoftWalker {
     if (std::isfinite(inverse)) {
       standardise(x, rows + list.begin, n, threshold, inverse, distance);
     } else {
-      for (std::size_t i = 0; i < n; ++i) distance[i] = x[rows[list.begin + i]] <= threshold ? 2 * kFarNormal : -2 * kFarNormal;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double value = x[rows[list.begin + i]];
+        distance[i] = std::isnan(value) ? value : value <= threshold ? 2 * kFarNormal : -2 * kFarNormal;
+      }
     }
     std::size_t left = to_left.end, right = to_right.end, n_near = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -231,6 +237,35 @@ class SoftWalker {
     to_left.end = left;
     to_right.end = right;
     return n_near;
+  }
+
+  // Moves the entries with a missing value, whose distance is not a number, from the near ones to `missing_`.
+  std::size_t set_missing_apart(std::size_t n_near) {
+    std::size_t n_known = 0;
+    for (std::size_t i = 0; i < n_near; ++i) {
+      if (std::isnan(near_.distance[i])) {
+        missing_.push_back(near_.entry[i]);
+        continue;
+      }
+      near_.entry[n_known] = near_.entry[i];
+      near_.distance[n_known++] = near_.distance[i];
+    }
+    return n_known;
+  }
+
+  void divide_missing_rows(const SoftTree::Node& node, List list, List& left, List& right) {
+    parts_.resize(2);
+    for (const std::int32_t i : missing_) {
+      const std::size_t entry = list.begin + static_cast<std::size_t>(i);
+      spread_missing(node, 0, 1);
+      move_negligible(mass_[entry], 0, 1, 2);
+      for (const std::size_t c : {std::size_t{0}, std::size_t{1}}) {
+        if (parts_[c] <= 0) continue;
+        std::size_t& end = (c == 0 ? left : right).end;
+        row_[end] = row_[entry];
+        mass_[end++] = parts_[c];
+      }
+    }
   }
 
   template <bool kLow, bool kHigh>
@@ -378,6 +413,7 @@ class SoftWalker {
   std::vector<double> log_slope_, value_;
   std::vector<double> slopes_;  // per attribute and row
   Near near_;
+  std::vector<std::int32_t> missing_;  // entries of the list
   std::vector<double> parts_, part_slopes_;
 };
 
