@@ -11,16 +11,25 @@ import importlib.util
 import sys
 from typing import Any
 
+# What no fit of so few rows should take. Sanitizers reserve more than that for themselves.
+MEMORY = 8 << 30
+
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.core is not None:
         _use_core(options.core)
-    from .runner import check_case, run  # after the core is chosen
+    from .cases import check_case, describe_case  # after the core is chosen
+    from .runner import Runner
 
-    cases = range(options.seed, options.seed + options.fits)
-    check = functools.partial(check_case, only=options.only, seconds=options.limit)
-    report = run(check, cases, seconds=options.seconds, limit=options.limit, tell=_progress(options.every))
+    runner = Runner(
+        functools.partial(check_case, only=options.only, seconds=options.limit),
+        functools.partial(describe_case, only=options.only),
+        patience=20 * options.limit,
+        memory=MEMORY if options.core is None else None,
+        tell=_progress(options.every),
+    )
+    report = runner.run(range(options.seed, options.seed + options.fits), options.seconds)
     print(_summary(report, options))
     return 1 if report.findings else 0
 
@@ -29,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--fits", type=int, default=1000, help="number of cases, each a fit and those that laws need")
     parser.add_argument("--seed", type=int, default=0, help="number of the first case; the others follow it")
-    parser.add_argument("--seconds", type=float, help="stop after so long")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--only", metavar="CLASS", help="one class, such as PETClassifier")
     parser.add_argument("--limit", type=float, default=20, help="seconds that a step may take")
     parser.add_argument("--every", type=int, default=1000, help="report after so many cases")

@@ -12,7 +12,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,6 @@ class Case:
     proba: Any = None
     n_fits: int = 0
     step: str = "fit"
-    temporary: dict[str, Any] = field(default_factory=dict)
 
     def fit(self, model: Any, X: Any, y: Any, weights: Any) -> Any:
         self.n_fits += 1
@@ -76,15 +75,12 @@ def is_refusal(error: Exception, subject: Subject) -> bool:
     if subject.foreign and "sklearn" in traceback.extract_tb(error.__traceback__)[-1].filename:
         return True
     names = {name.split("__")[-1] for name in subject.model.get_params(deep=True)}
-    for value in list(subject.model.get_params(deep=True).values()):
-        if isinstance(value, petiole.smoothing.LeafEstimator):
-            names |= set(vars(value))
-            inner = getattr(value, "smoothing", None)
-            names |= set(vars(inner)) if inner is not None else set()
+    options = getattr(subject.model, "options", None)
+    names |= set(options) if isinstance(options, dict) else set()
     return any(re.search(rf"\b{re.escape(name)}\b", str(error)) for name in (*names, *DATA_WORDS))
 
 
-def check_fit(case: Case) -> bool:
+def fits_or_refuses(case: Case) -> bool:
     """Fit; False if the fit was refused in good words."""
     model = clone(case.subject.model)
     before = dict(vars(model))
@@ -280,7 +276,7 @@ def zero_weights_are_absent(case: Case) -> None:
     _same(case.ask(model), case.proba, "without the rows of weight 0")
 
 
-ALWAYS: tuple[Callable[[Case], None], ...] = (
+CHEAP: tuple[Callable[[Case], None], ...] = (
     probabilities,
     one_row_is_batch,
     pickles,
@@ -290,7 +286,7 @@ ALWAYS: tuple[Callable[[Case], None], ...] = (
     other_answers,
 )
 # One of these for each case, since they take a fit or two.
-SOMETIMES: tuple[Callable[[Case], None], ...] = (
+COSTLY: tuple[Callable[[Case], None], ...] = (
     threads,
     layouts,
     layouts,
@@ -350,7 +346,7 @@ class ArithmeticWarning(Exception):
 
 
 @contextmanager
-def warnings_are_errors() -> Iterator[None]:
+def arithmetic_warnings_are_errors() -> Iterator[None]:
     """Raise where petiole's own arithmetic makes NumPy or SciPy warn; other warnings, and others' warnings, pass."""
 
     def show(message: Any, category: type, *_: Any) -> None:

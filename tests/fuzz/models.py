@@ -33,8 +33,26 @@ from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBr
 from .problems import Problem
 
 # The largest and least positive numbers that a user could mean, and some between.
-NUMBERS = (0, 5e-324, 1e-300, 1e-9, 0.3, 1, 2.5, 1e9, 1e300, 1.7e308)
-NONSENSE = (None, -1, 0, float("nan"), float("inf"), "nonsense", True, (), {}, b"x", 2**70, -1e300, [1, "a"], 0.5)
+NUMBERS = (0, 5e-324, 1e-300, 1e-9, 0.3, 1, 2.5, 1e6, 1e100)
+OOB_WEIGHTS = (0, 5e-324, 1e-300, 1e-9, 0.3, 1, 2.5, 1e6)
+NONSENSE = (
+    None,
+    -1,
+    0,
+    float("nan"),
+    float("inf"),
+    "nonsense",
+    True,
+    (),
+    {},
+    b"x",
+    2**70,
+    -1e300,
+    1e300,
+    1.7e308,
+    [1, "a"],
+    0.5,
+)
 # Those that ask for a long work, honestly.
 WORK = ("n_estimators", "n_iter", "n_perturbations", "cv", "n_jobs", "max_tests", "verbose")
 
@@ -147,11 +165,11 @@ def _random_hdp(draw: Draw) -> HDP:
 
 
 def _random_hgs(draw: Draw) -> HGS:
-    levels = draw.one([1.0], [0.5, 2.0, 0.0], [0.0], [1e300, 1e-300])
+    levels = draw.one([1.0], [0.5, 2.0, 0.0], [0.0], [1e100, 1e-300])
     return HGS(
         alpha=draw.one("ones", "gd", "loocv", "cv", "honest", PerLevel(levels), levels, *NUMBERS),
         loss=draw.one("log", "squared"),
-        learning_rate=draw.one(0.01, 0.01, 1.0, 1e6, 1e300, 1e-12),
+        learning_rate=draw.one(0.01, 0.01, 1.0, 1e6, 1e12, 1e-12),
         tol=draw.one(1e-4, 1e-4, 1.0, 0, 1e300),
     )
 
@@ -160,7 +178,7 @@ def _random_hgs(draw: Draw) -> HGS:
 
 
 def _growth(draw: Draw, problem: Problem) -> dict[str, Any]:
-    factors = {label: draw.one(1.0, 2.0, 0.1, 1e-300, 1e300) for label in problem.classes}
+    factors = {label: draw.one(1.0, 2.0, 0.1, 1e-9, 1e9) for label in problem.classes}
     options = {
         "criterion": lambda: draw.one("entropy", "gain_ratio", "gini", "kearns_mansour"),
         "max_depth": lambda: draw.one(None, 1, 2, 5, 2**40),
@@ -201,7 +219,7 @@ def _pet(draw: Draw, problem: Problem) -> PETClassifier:
 
 def _bagged(draw: Draw, problem: Problem) -> BaggedPETClassifier:
     options = {
-        "oob_weight": lambda: draw.one(*NUMBERS),
+        "oob_weight": lambda: draw.one(*OOB_WEIGHTS),
         "voting": lambda: draw.one(False, True, "laplace"),
         "smoothing": lambda: random_smoothing(draw, problem),
     }
@@ -214,7 +232,7 @@ def _mob_esp(draw: Draw, problem: Problem) -> MOBESPClassifier:
 
 def _mob_esp_options(draw: Draw) -> dict[str, Callable[[], Any]]:
     return {
-        "oob_weight": lambda: draw.one("auto", "auto", *NUMBERS),
+        "oob_weight": lambda: draw.one("auto", "auto", *OOB_WEIGHTS),
         "voters": lambda: draw.one("all", "as_out_of_bag"),
         "rows": lambda: draw.one("winner", "shared"),
     }
@@ -333,7 +351,7 @@ def _cost_sensitive(draw: Draw, problem: Problem) -> CostSensitiveClassifier:
 
 
 def _random_calibrator(draw: Draw) -> Any:
-    floors = (1e-300, 1e-9, 0.002, 0.3, 0.999)
+    floors = (1e-12, 1e-9, 0.002, 0.3, 0.5)
     return draw.one(
         calibrators.SigmoidCalibrator,
         lambda: calibrators.BetaCalibrator(draw.one(*floors)),

@@ -6,7 +6,7 @@ import faulthandler
 import multiprocessing
 import os
 import re
-import sys
+import resource
 import tempfile
 import time
 from collections import Counter
@@ -14,87 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+from .cases import Finding, Outcome
 
-from . import laws
-from .models import CHANCES, MAKERS, random_subject
-from .problems import random_problem
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A law that does not hold in a case."""
-
-    case: int
-    subject: str
-    law: str
-    message: str
-    details: str = ""
-
-    @property
-    def kind(self) -> tuple[str, str, str]:
-        """Equal for findings that are likely to have one cause."""
-        return self.subject, self.law, re.sub(r"[-+]?\d[\d.,]*(e[-+]?\d+)?|'[^']*'|\"[^\"]*\"", "#", self.message)[:160]
-
-
-@dataclass
-class Outcome:
-    """What came of one case."""
-
-    case: int
-    findings: list[Finding] = field(default_factory=list)
-    refusal: str | None = None
-    n_fits: int = 0
-
-
-def check_case(number: int, only: str | None = None, seconds: float = 20, laws_of: Any = None) -> Outcome:
-    """Make the case of that number and try the laws on it."""
-    rng = np.random.default_rng([number, 0])
-    name = only or _random_name(rng)
-    problem = random_problem(np.random.default_rng([number, 1]))
-    subject = random_subject(name, np.random.default_rng([number, 2]), problem)
-    if subject.foreign:
-        problem.queries = np.nan_to_num(problem.queries).clip(-1e30, 1e30)
-    case = laws.Case(subject, problem, rng)
-    outcome = Outcome(number)
-    chosen = [*laws.ALWAYS, laws.SOMETIMES[int(rng.integers(len(laws.SOMETIMES)))]] if laws_of is None else laws_of
-    with laws.warnings_are_errors():
-        fitted = _attempt(case, laws.check_fit, "fit", seconds, outcome)
-        for law in chosen if fitted else ():
-            done = _attempt(case, law, law.__name__, seconds, outcome)
-            if not done and law is laws.probabilities:
-                break  # the others compare with these
-    outcome.n_fits = case.n_fits
-    return outcome
-
-
-def _attempt(case: laws.Case, law: Callable[[laws.Case], Any], step: str, seconds: float, outcome: Outcome) -> bool:
-    """Whether a step went well; what did not is put down."""
-    case.step = step
-    try:
-        with laws.within(seconds):
-            if law(case) is False:
-                outcome.refusal = case.subject.name
-                return False
-        return True
-    except laws.TooSlow:
-        message = f"takes more than {seconds:g} s"
-    except laws.Broken as broken:
-        message = str(broken)
-    except Exception as error:
-        message = f"{type(error).__name__}: {error}{laws.blame(error)}"
-    extreme = " [extreme weights]" if case.problem.has_extreme_weights else ""
-    outcome.findings.append(Finding(outcome.case, case.subject.name, case.step + extreme, message, case.describe()))
-    return False
-
-
-def _random_name(rng: np.random.Generator) -> str:
-    names = list(MAKERS)
-    chances = np.array([CHANCES.get(name, 1.0) for name in names])
-    return names[int(rng.choice(len(names), p=chances / chances.sum()))]
-
-
-# The child, and the parent that watches it.
+Check = Callable[[int], Outcome]
 
 
 @dataclass
@@ -104,8 +26,15 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     n_cases: int = 0
     n_fits: int = 0
-    refused: Counter = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        self.n_cases += 1
+        self.n_fits += outcome.n_fits
+        self.findings += outcome.findings
+        if outcome.refused is not None:
+            self.refused[outcome.refused] += 1
 
     def kinds(self) -> dict[tuple[str, str, str], list[Finding]]:
         found: dict[tuple[str, str, str], list[Finding]] = {}
@@ -114,66 +43,74 @@ class Report:
         return found
 
 
-Check = Callable[[int], Outcome]
+@dataclass
+class Runner:
+    """Checks cases one after the other.
 
+    Attributes
+    ----------
+    check : from the number of a case to its outcome
+    describe : what to say of a case that no outcome came of
+    patience : seconds to wait for an outcome
+    memory : bytes that a child may have; None: as many as it likes
+    tell : called with the report so far and each outcome
+    """
 
-def run(
-    check: Check, cases: Sequence[int], *, seconds: float | None = None, limit: float = 20, tell: Callable | None = None
-) -> Report:
-    """Check cases one after the other, for so many seconds at most; a step may take ``limit`` seconds."""
-    report, started = Report(), time.monotonic()
-    waiting = list(cases)[::-1]
-    while waiting and (seconds is None or time.monotonic() - started < seconds):
-        _run_child(check, waiting, report, limit, tell, None if seconds is None else started + seconds)
-    report.seconds = time.monotonic() - started
-    return report
+    check: Check
+    describe: Callable[[int], str] = str
+    patience: float = 400
+    memory: int | None = None
+    tell: Callable[[Report, Outcome], None] = lambda report, outcome: None
 
+    def run(self, cases: Sequence[int], seconds: float = float("inf")) -> Report:
+        """Check the cases, or as many of them as fit into so many seconds."""
+        report, started = Report(), time.monotonic()
+        waiting = list(reversed(cases))
+        while waiting and time.monotonic() - started < seconds:
+            self._run_child(waiting, report, started + seconds)
+        report.seconds = time.monotonic() - started
+        return report
 
-def _run_child(
-    check: Check, waiting: list[int], report: Report, limit: float, tell: Callable | None, until: float | None
-) -> None:
-    """Start a child and take what it finds, until it is done, dies or hangs."""
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    with tempfile.TemporaryFile("w+") as errors:
-        child = context.Process(target=_work, args=(check, waiting[::-1], theirs, errors.fileno()))
-        child.start()
-        theirs.close()
+    def _run_child(self, waiting: list[int], report: Report, until: float) -> None:
+        """Take cases from the end of the list, until all are done, time is up, or the child dies or hangs."""
+        context = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe()
+        with tempfile.TemporaryFile("w+") as errors:
+            child = context.Process(target=self._work, args=(waiting[::-1], theirs, errors.fileno()))
+            child.start()
+            theirs.close()
+            try:
+                while waiting and time.monotonic() < until:
+                    outcome, cause = self._receive(ours, child, errors)
+                    number = waiting.pop()
+                    if outcome is None:
+                        lost = Finding(number, "the process", "survives", cause, self.describe(number))
+                    report.add(outcome or Outcome(number, [lost]))
+                    self.tell(report, outcome or Outcome(number, [lost]))
+                    if outcome is None:
+                        return
+            finally:
+                child.kill()
+                child.join()
+                ours.close()
+
+    def _receive(self, ours: Any, child: Any, errors: Any) -> tuple[Outcome | None, str]:
+        """The next outcome, or what has become of the child."""
         try:
-            while waiting and (until is None or time.monotonic() < until):
-                message = f"hangs: no answer after {20 * limit:g} s"
-                outcome = None
-                try:
-                    if ours.poll(20 * limit):
-                        outcome = ours.recv()
-                except EOFError:
-                    child.join()
-                    message = _cause_of_death(child.exitcode, errors)
-                number = waiting.pop()
-                if outcome is None:
-                    outcome = Outcome(number, [Finding(number, "the process", "survives", message)])
-                report.n_cases += 1
-                report.n_fits += outcome.n_fits
-                report.findings += outcome.findings
-                if outcome.refusal:
-                    report.refused[outcome.refusal] += 1
-                if tell is not None:
-                    tell(report, outcome)
-                if any(finding.law == "survives" for finding in outcome.findings):
-                    return
-        finally:
-            child.kill()
+            if ours.poll(self.patience):
+                return ours.recv(), ""
+            return None, f"hangs: no answer after {self.patience:g} s"
+        except EOFError:
             child.join()
-            ours.close()
+            return None, _cause_of_death(child.exitcode, errors)
 
-
-def _work(check: Check, cases: list[int], to_parent: Any, errors: int) -> None:
-    os.dup2(errors, sys.stderr.fileno() if hasattr(sys.stderr, "fileno") else 2)
-    os.dup2(errors, 2)
-    faulthandler.enable(open(2, "w", closefd=False))  # noqa: SIM115
-    for case in cases:
-        to_parent.send(check(case))
-    to_parent.close()
+    def _work(self, cases: list[int], to_parent: Any, errors: int) -> None:
+        os.dup2(errors, 2)  # where sanitizers write
+        faulthandler.enable(2)
+        if self.memory is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
+        for case in cases:
+            to_parent.send(self.check(case))
 
 
 def _cause_of_death(exit_code: int | None, errors: Any) -> str:
@@ -183,4 +120,5 @@ def _cause_of_death(exit_code: int | None, errors: Any) -> str:
         found = re.search(pattern, text)
         if found:
             return f"{found.group()} (exit code {exit_code})"
-    return f"died with exit code {exit_code}"
+    last = text.strip().splitlines()[-1:] or [""]
+    return f"died with exit code {exit_code}: {last[0]}"
