@@ -142,7 +142,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     _saved = fields(
         training_=checks.instance_of("TrainingSet"),
         seed_=checks.whole(0, 2**62),
-        **{f"{name}_": checks.number(0.0) for name in CHOICES},
+        **{f"{name}_": checks.number(0.0, checks.LARGEST) for name in CHOICES},
         **OUT_OF_BAG_FIELDS,
     )
 

@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+# Numbers without a limit of their own are at most this, so that products and sums of them stay finite.
+LARGEST = 1e100
+# Of any machine; see thread_count.
+MOST_THREADS = 16
+
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """``value`` is one of ``choices``."""
@@ -25,18 +30,35 @@ def check_whole(name: str, value: Any, least: int, *, optional: bool = False) ->
         raise ValueError(f"{name}={value!r}: must be a whole number at least {least}{none}")
 
 
-def check_number(name: str, value: Any, least: float, most: float = math.inf) -> None:
-    """``value`` is a finite number between ``least`` and ``most``."""
-    good = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(float(value))
-    if not good or not least <= float(value) <= most:
-        bound = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
-        raise ValueError(f"{name}={value!r}: must be a number {bound}")
+def check_number(name: str, value: Any, least: float, most: float = LARGEST) -> None:
+    """``value`` is a number between ``least`` and ``most``."""
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    # Compared as Python's numbers: a whole number may be too large for a double, and the limits for a float32.
+    plain: Any = value.item() if isinstance(value, np.generic) else value
+    if is_number and least <= plain <= most:
+        return
+    unlimited = most == LARGEST and not (is_number and plain > most)
+    bound = f"at least {least:g}" if unlimited else f"between {least:g} and {most:g}"
+    raise ValueError(f"{name}={value!r}: must be a number {bound}")
 
 
 def check_fraction(name: str, value: Any) -> None:
     """``value`` lies strictly between 0 and 1."""
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < float(value) < 1:
         raise ValueError(f"{name}={value!r}: must be a number strictly between 0 and 1")
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` asks for, as joblib reads it; results do not depend on their number.
+
+    Threads beyond some per processor would only cost the time to start them, so there are never more.
+    """
+    if n_jobs is None:
+        return 1
+    import joblib  # not needed by those who only import petiole
+
+    most = max(MOST_THREADS, 4 * int(joblib.effective_n_jobs(-1)))
+    return min(int(joblib.effective_n_jobs(n_jobs)), most)
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:

@@ -56,6 +56,8 @@ class Curtailment(LeafEstimator):
                 raise ValueError(f"v={self.v!r}: must be 'auto', 'cv' or a number at least 0")
         else:
             check_number("v", self.v, 0)
+        if self.smoothing is not None and not isinstance(self.smoothing, LeafEstimator):
+            raise ValueError(f"smoothing={self.smoothing!r}: must be a leaf estimator, such as MEstimate(), or None")
         if self.smoothing is not None:
             self.smoothing.check_parameters()
 

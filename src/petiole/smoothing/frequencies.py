@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.parameters import check_number
+from petiole.parameters import LARGEST, check_number
 from petiole.smoothing.base import (
     HeldOut,
     LeafEstimator,
@@ -76,7 +76,7 @@ class Laplace(LeafEstimator):
 
     def check_parameters(self) -> None:
         prior = np.asarray(self.prior, dtype=float)
-        if prior.ndim > 1 or prior.size == 0 or not np.all(np.isfinite(prior)) or np.any(prior < 0):
+        if prior.ndim > 1 or prior.size == 0 or not np.all((prior >= 0) & (prior <= LARGEST)):
             raise ValueError(f"prior={self.prior!r}: must be a number at least 0, or one such number per class")
 
     def pseudo_counts(self, root: Counts) -> Counts:

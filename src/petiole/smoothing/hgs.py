@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
 from petiole import _core
-from petiole.parameters import check_choice, check_number
+from petiole.parameters import LARGEST, check_choice, check_number
 from petiole.smoothing.base import HeldOut, LeafEstimator, Table, best_on_held_out, need_learning
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ ALPHA_GRID = tuple(2.0**i for i in range(-5, 7))
 LARGEST_LOG_ALPHA = 10.0
 # Small trees converge in fewer steps; on large ones the cost hardly falls after these.
 MAX_ITERATIONS = 30
+# Of "gd", whose own stopping rule may ask for any number of them if learning_rate and tol are small.
+MAX_STEPS = 10_000
 # How strongly levels are drawn to the alpha they share, in bits per squared step of ln alpha.
 LEVEL_PENALTY = 4.0
 
@@ -99,7 +101,7 @@ class HGS(LeafEstimator):
             check_number("alpha", self.alpha, 0)
         else:
             alphas = np.asarray(self.alpha, dtype=float)
-            if alphas.ndim != 1 or not np.all(np.isfinite(alphas)) or np.any(alphas < 0):
+            if alphas.ndim != 1 or not np.all((alphas >= 0) & (alphas <= LARGEST)):
                 raise ValueError(f"alpha={self.alpha!r}: must be numbers at least 0, one per internal node")
 
     @property
@@ -168,12 +170,13 @@ def descend(tree: Tree, loss: str, learning_rate: float, tol: float) -> Floats:
     alphas = np.ones(tree.n_nodes)
     cost_at = tree.node_counts.leave_one_out_loss(getattr(_core.Loss, loss))
     cost, gradient = cost_at(alphas)
-    while True:
+    for _ in range(MAX_STEPS):
         alphas = alphas - learning_rate * gradient
         new_cost, gradient = cost_at(alphas)
         if not cost - new_cost > tol:
-            return np.maximum(alphas, 0.0)
+            break
         cost = new_cost
+    return np.maximum(alphas, 0.0)
 
 
 def minimise_leave_one_out(tree: Tree, loss: str) -> Floats:
