@@ -167,7 +167,7 @@ def test_the_file_is_replaced_as_a_whole(tmp_path, two_classes, monkeypatch):
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("petiole.report.writing.os.replace", fail)
+        patch.setattr("petiole.files.atomic.os.replace", fail)
         with pytest.raises(OSError, match="disk full"):
             write_report(two_classes, path)
     assert path.read_text() == "earlier" and list(tmp_path.iterdir()) == [path]

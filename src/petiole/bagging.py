@@ -401,6 +401,9 @@ threshold, split_class_weight, weights
         super()._check_state(state)
         n_trees, settled, tables = len(state["trees_"]), state["settled_"], state.get("_tables")
         require(settled is None or len(settled) == n_trees, "settled_: must be one per tree")
+        # Drawn probabilities are kept: drawing them again may take any time, and would give others.
+        repeatable = all(one.is_repeatable for one in settled or [state["smoothing_"]])
+        require(repeatable or tables is not None, "_tables: must be there with this leaf estimator")
         if tables is not None:
             shapes = [(int(n), len(state["classes_"])) for n in state["trees_"].facts.n_leaves]
             require([table.shape for table in tables] == shapes, "_tables: must have a row per leaf")

@@ -48,7 +48,8 @@ class SigmoidMap(ScoreMapBase):
     _saved = fields(slope=checks.number(), intercept=checks.number())
 
     def __call__(self, scores: Floats) -> Floats:
-        return expit(self.slope * scores + self.intercept)
+        with np.errstate(over="ignore"):  # of infinity expit is 0 or 1
+            return expit(self.slope * scores + self.intercept)
 
 
 class SigmoidCalibrator(ScoreCalibrator):
@@ -99,9 +100,9 @@ class BetaMap(ScoreMapBase):
     floor: float
 
     _saved = fields(
-        a=checks.number(0.0),
-        b=checks.number(0.0),
-        c=checks.number(),
+        a=checks.number(0.0, checks.LARGEST),
+        b=checks.number(0.0, checks.LARGEST),
+        c=checks.number(-checks.LARGEST, checks.LARGEST),
         floor=checks.number(LEAST_FLOOR, 0.5),
     )
 
@@ -165,7 +166,8 @@ class IsotonicMap(ScoreMapBase):
         require(state["values"].shape == state["scores"].shape, "values: must be one per score")
 
     def __call__(self, scores: Floats) -> Floats:
-        return np.interp(scores, self.scores, self.values)
+        # A quarter of each score, exactly: differences of the largest ones would be infinite.
+        return np.interp(scores / 4, self.scores / 4, self.values)
 
 
 class IsotonicCalibrator(ScoreCalibrator):

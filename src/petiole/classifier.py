@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -18,7 +17,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 from petiole.grow import MAX_CLASSES, TrainingSet
 from petiole.labels import check_same_length, check_weights, encode_labels
-from petiole.parameters import draw_seed
+from petiole.parameters import draw_seed, thread_count
 from petiole.weights import weights_in_rows
 
 
@@ -140,4 +139,4 @@ class TreeBasedClassifier(TableClassifier):
         return None if self.random_state is None else draw_seed(self.random_state)
 
     def _n_threads(self) -> int:
-        return 1 if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs))
+        return thread_count(self.n_jobs)

@@ -7,7 +7,6 @@ import time
 from numbers import Real
 from typing import Any
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -20,7 +19,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 from petiole.labels import check_weights, encode_labels
 from petiole.noise_tuning import HeldOut, Tuned, on_folds, on_one_tree, on_unseen, on_validation, tune
-from petiole.parameters import check_choice, check_number, check_whole, draw_seed
+from petiole.parameters import LARGEST, check_choice, check_number, check_whole, draw_seed, thread_count
 from petiole.perturbation import Floats
 from petiole.perturbed_model import Noise, PerturbedModel, is_frozen, unwrapped
 from petiole.pet import PETClassifier
@@ -126,7 +125,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
 
     _saved = fields(
         model_=checks.instance_of("PerturbedModel"),
-        estimator_=checks.anything,
+        estimator_=checks.fitted_classifier,
         classes_=checks.labels,
         scales_=checks.floats(1, 0.0),
         seed_=checks.whole(0, 2**62),
@@ -146,6 +145,9 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
     def _check_state(self, state: dict[str, Any]) -> None:
         model, noise, n_features = state["model_"], state["noise_"], state["n_features_in_"]
         require(state["estimator_"] is model.estimator, "estimator_: must be that of model_")
+        same = type(unwrapped(self.estimator)) is type(model.inner)
+        require(same, "estimator_: must be of the class of the parameter estimator")
+        self._check_level(len(model.attributes.scales))
         require(model.classes.tolist() == state["classes_"].tolist(), "classes_: must be those of model_")
         require(np.array_equal(model.attributes.scales, state["scales_"]), "scales_: must be those of model_")
         require(model.encoder.n_features == n_features, "n_features_in_: must be the number of columns")
@@ -154,7 +156,8 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         learned = state["_learned"]
         pair = type(learned) is tuple and len(learned) == 2 and all(type(one) is bool for one in learned)
         require(pair, "_learned: must be two truth values")
-        (checks.floats(1, 0.0) if isinstance(noise, np.ndarray) else checks.number(0.0))(noise)
+        check = checks.floats(1, 0.0, LARGEST) if isinstance(noise, np.ndarray) else checks.number(0.0, LARGEST)
+        checks.check_part("noise_", check, noise)
         require(np.ndim(noise) == 0 or len(noise) == n_features, "noise_: must be one number, or one per column")
 
     def __init__(
@@ -304,7 +307,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
             levels = np.asarray(self.noise, dtype=np.float64)
         except (TypeError, ValueError):
             levels = np.empty(0)
-        if levels.shape != (n_features,) or not (np.isfinite(levels) & (levels >= 0)).all():
+        if levels.shape != (n_features,) or not ((levels >= 0) & (levels <= LARGEST)).all():
             raise ValueError(
                 f"noise={self.noise!r}: must be 'auto', 'per_attribute', a number at least 0, or {n_features} such "
                 "numbers, one per attribute"
@@ -330,7 +333,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
             aggregate=self.aggregate,
             n_perturbations=int(self.n_perturbations),
             seed=getattr(self, "seed_", 0),
-            n_threads=1 if self.n_jobs is None else int(joblib.effective_n_jobs(self.n_jobs)),
+            n_threads=thread_count(self.n_jobs),
             verbose=bool(self.verbose),
         )
 

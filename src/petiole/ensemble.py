@@ -72,10 +72,10 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
     oob_decision_: npt.NDArray[Any]
 
     _saved = fields(
-        class_weights_=checks.floats(1, 0.0),
+        class_weights_=checks.weights(1),
         seed_=maybe(checks.whole(0, 2**62)),
         fingerprint_=maybe(checks.text),
-        counted_weights_=maybe(checks.floats(1, 0.0)),
+        counted_weights_=maybe(checks.weights(1)),
         **OUT_OF_BAG_FIELDS,
     )
 
@@ -145,11 +145,10 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         super()._check_state(state)
         weights = state["class_weights_"]
         require(weights.shape == state["classes_"].shape, "class_weights_: must be one per class")
-        require(weights.sum() > 0 and np.isfinite(weights.sum()), "class_weights_: must have a positive, finite sum")
+        require(weights.sum() > 0, "class_weights_: must have a positive sum")
         counted = state.get("counted_weights_")
         if counted is not None:
             require(counted.shape == weights.shape, "counted_weights_: must be one per class")
-            require(np.isfinite(counted.sum()), "counted_weights_: must have a finite sum")
         check_out_of_bag(state)
         for forest in self._saved_forests(state):
             check_forest_fits(forest, state)

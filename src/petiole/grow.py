@@ -48,7 +48,7 @@ class TrainingSet(Savable):
     _saved = fields(
         matrix=checks.anything,
         labels=checks.integers("int32"),
-        weights=checks.none_or(checks.floats(1, 0.0)),
+        weights=checks.none_or(checks.weights(1, 1 / checks.LARGEST)),
         n_categories=checks.integers("int32"),
         classes=checks.labels,
         kept=checks.none_or(checks.integers("int64")),
@@ -63,8 +63,7 @@ class TrainingSet(Savable):
         require(len(labels) == len(matrix), "labels: must be one per row")
         require(len(state["classes"]) <= MAX_CLASSES, "classes: too many")
         require((labels >= 0).all() and (labels < len(state["classes"])).all(), "labels: must be those of the classes")
-        require(weights is None or (len(weights) == len(labels) and weights.all()), "weights: must be one per row")
-        require(weights is None or np.isfinite(weights.sum()), "weights: must have a finite sum")
+        require(weights is None or len(weights) == len(labels), "weights: must be one per row")
         require(len(state["n_categories"]) == matrix.shape[1], "n_categories: must be one per column")
         require((state["n_categories"] >= 0).all(), "n_categories: must be 0 or more")
         for j in np.flatnonzero(state["n_categories"]):

@@ -32,7 +32,7 @@ from petiole.files.checks import fields, require
 from petiole.forest import bootstrap_kind
 from petiole.grow import TrainingSet
 from petiole.lazy_paths import LazyExplanation, OptionGraph
-from petiole.parameters import MOST_ROWS, check_choice, check_number, check_whole
+from petiole.parameters import LARGEST, check_choice, check_number, check_whole
 
 COUSIN_RULES = {True: "siblings", False: "none", "strict": "strict"}
 # What "auto" tries, and on how many rows at most.
@@ -148,7 +148,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     _saved = fields(
         training_=checks.instance_of("TrainingSet"),
         seed_=checks.whole(0, 2**62),
-        **{f"{name}_": checks.number(0.0) for name in CHOICES},
+        **{f"{name}_": checks.number(0.0, checks.LARGEST) for name in CHOICES},
         **OUT_OF_BAG_FIELDS,
     )
 
@@ -272,7 +272,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         check_whole("n_estimators", self.n_estimators, 1)
         check_whole("max_tests", self.max_tests, 1)
         check_number("min_gain", self.min_gain, 0, 1)
-        bounds = {"min_samples_leaf": (1, math.inf), "gain_prior": (0, MOST_ROWS), "path_prior": (0, MOST_ROWS)}
+        bounds = {"min_samples_leaf": (1, math.inf), "gain_prior": (0, LARGEST), "path_prior": (0, LARGEST)}
         for name, (least, most) in bounds.items():
             value = getattr(self, name)
             if isinstance(value, str) and value != "auto":

@@ -159,7 +159,7 @@ warm_start, random_state, n_jobs, verbose
 
     _saved = fields(
         trees_=checks.instance_of("Forest"),
-        oob_weight_=checks.number(0.0),
+        oob_weight_=checks.number(0.0, checks.LARGEST),
         vote_tables_=packed.check_vote_tables,
     )
 

@@ -16,10 +16,12 @@ from petiole.dataset import FeatureEncoder
 from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.grow import TrainingSet
-from petiole.parameters import MOST_ROWS, check_number, check_whole
+from petiole.parameters import LARGEST, check_number, check_whole
 
 # A class that is impossible has log-odds of this size instead of infinite ones.
 IMPOSSIBLE = 1e9
+# The logarithm of the least probability that a double can hold is larger than this.
+LEAST_LOG = -750.0
 
 
 class BinnedNaiveBayesClassifier(TableClassifier):
@@ -74,7 +76,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
     """
 
     _saved = fields(
-        class_weights_=checks.floats(1, 0.0),
+        class_weights_=checks.weights(1, 1 / checks.LARGEST),
         edges_=checks.list_of(checks.none_or(checks.floats(1))),
         feature_log_prob_=checks.list_of(checks.floats(2, most=1e-9, infinite=True)),
         calibrator_=checks.none_or(checks.instance_of("BinningCalibrator")),
@@ -82,21 +84,22 @@ class BinnedNaiveBayesClassifier(TableClassifier):
 
     def _check_parameters(self) -> None:
         check_whole("n_bins", self.n_bins, 1)
-        check_number("alpha", self.alpha, 0, MOST_ROWS)
+        check_number("alpha", self.alpha, 0, LARGEST)
         check_whole("score_bins", self.score_bins, 1, optional=True)
 
     def _check_state(self, state: dict[str, Any]) -> None:
         super()._check_state(state)
         encoder, n_classes, calibrator = state["encoder_"], len(state["classes_"]), state["calibrator_"]
         weights, edges, tables = state["class_weights_"], state["edges_"], state["feature_log_prob_"]
-        require(weights.shape == (n_classes,) and weights.all(), "class_weights_: must be positive, one per class")
-        require(np.isfinite(weights.sum()), "class_weights_: must have a finite sum")
+        require(weights.shape == (n_classes,), "class_weights_: must be one per class")
         require(len(edges) == len(tables) == encoder.n_features, "edges_, feature_log_prob_: must be one per column")
         for n_categories, of_column, table in zip(encoder.n_categories, edges, tables, strict=True):
             require((of_column is None) == (n_categories > 0), "edges_: must be None for nominal columns only")
             require(of_column is None or checks.increasing(of_column), "edges_: must increase")
             n_values = n_categories if of_column is None else len(of_column) + 1
             require(table.shape == (n_values, n_classes), "feature_log_prob_: must have a row per value")
+            possible = table[~np.isneginf(table)]
+            require((possible >= LEAST_LOG).all(), "feature_log_prob_: must be logarithms of probabilities")
         if calibrator is not None:
             fits = calibrator.__sklearn_is_fitted__() and calibrator.n_score_columns_ == n_classes
             require(fits, "calibrator_: must be fitted to the same classes")

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-# The most rows that an estimator may pretend to have seen. Beyond it sums of them could overflow; the limit of an
-# infinite number is reached long before.
-MOST_ROWS = 1e100
 # Classes may be made so many times as heavy when splits are chosen; more of one would leave nothing of the others.
 MOST_FACTOR = 1e9
+# Numbers without a limit of their own are at most this, so that products and sums of them stay finite.
+LARGEST = 1e100
+# Of any machine; see thread_count.
+MOST_THREADS = 16
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -31,21 +32,25 @@ def check_whole(name: str, value: Any, least: int, *, optional: bool = False) ->
         raise ValueError(f"{name}={value!r}: must be a whole number at least {least}{none}")
 
 
-def check_number(name: str, value: Any, least: float, most: float = math.inf) -> None:
-    """``value`` is a finite number between ``least`` and ``most``."""
-    good = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(float(value))
-    if not good or not least <= float(value) <= most:
-        bound = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
-        raise ValueError(f"{name}={value!r}: must be a number {bound}")
+def check_number(name: str, value: Any, least: float, most: float = LARGEST) -> None:
+    """``value`` is a number between ``least`` and ``most``."""
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    # Compared as Python's numbers: a whole number may be too large for a double, and the limits for a float32.
+    plain: Any = value.item() if isinstance(value, np.generic) else value
+    if is_number and least <= plain <= most:
+        return
+    unlimited = most == LARGEST and not (is_number and plain > most)
+    bound = f"at least {least:g}" if unlimited else f"between {least:g} and {most:g}"
+    raise ValueError(f"{name}={value!r}: must be a number {bound}")
 
 
 def as_row_numbers(name: str, value: Any, remedy: str) -> np.ndarray:
-    """``value``, one number or a list of them from 0 to MOST_ROWS, as an array; the error says ``remedy``."""
+    """``value``, one number or a list of them from 0 to LARGEST, as an array; the error says ``remedy``."""
     try:
         numbers = np.asarray(value)
     except ValueError:  # lists of different lengths
         numbers = np.empty(0, dtype=object)
-    if numbers.dtype.kind not in "iuf" or numbers.ndim > 1 or not ((numbers >= 0) & (numbers <= MOST_ROWS)).all():
+    if numbers.dtype.kind not in "iuf" or numbers.ndim > 1 or not ((numbers >= 0) & (numbers <= LARGEST)).all():
         raise ValueError(f"{name}={value!r}: {remedy}")
     return numbers.astype(np.float64)
 
@@ -73,6 +78,19 @@ def draw_seed(random_state: Any) -> int:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` asks for, as joblib reads it; results do not depend on their number.
+
+    Threads beyond some per processor would only cost the time to start them, so there are never more.
+    """
+    if n_jobs is None:
+        return 1
+    import joblib  # not needed by those who only import petiole
+
+    most = max(MOST_THREADS, 4 * int(joblib.effective_n_jobs(-1)))
+    return min(int(joblib.effective_n_jobs(n_jobs)), most)
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:

@@ -105,7 +105,9 @@ class Attributes(Savable):
     ) -> Perturbation:
         """Noise of λσ on numbers (one λ, or one per attribute), and of probability q on categories."""
         swap = np.array([nominal_noise if one.size else 0.0 for one in self.frequencies])
-        return Perturbation(self.scales * noise, swap, self.frequencies, mode, tolerance)
+        with np.errstate(over="ignore"):
+            scale = np.minimum(self.scales * noise, np.finfo(np.float64).max)
+        return Perturbation(scale, swap, self.frequencies, mode, tolerance)
 
 
 def _deviation(values: Floats, weights: Floats | None) -> float:

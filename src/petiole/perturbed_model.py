@@ -48,15 +48,13 @@ class PerturbedModel(Savable):
     """A fitted classifier, the encoder of its columns, and what noise on them is measured by."""
 
     _saved = fields(
-        estimator=checks.anything,
+        estimator=checks.fitted_classifier,
         encoder=checks.instance_of("FeatureEncoder"),
         attributes=checks.instance_of("Attributes"),
     )
 
     def _check_state(self, state: dict[str, Any]) -> None:
         inner, encoder, attributes = unwrapped(state["estimator"]), state["encoder"], state["attributes"]
-        checks.instance_of("SavableModel")(inner)
-        require(hasattr(inner, "classes_"), "estimator: must be fitted")
         require(getattr(inner, "n_features_in_", None) == encoder.n_features, "estimator: must have the same columns")
         require(not is_soft(inner) or inner.encoder_.reads_alike(encoder), "encoder: must be that of the estimator")
         sizes = [len(shares) for shares in attributes.frequencies]

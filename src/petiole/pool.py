@@ -43,8 +43,8 @@ class LogPool(Savable):
     floor: float
 
     _saved = fields(
-        weights=checks.floats(2, 0.0),
-        intercepts=checks.floats(1),
+        weights=checks.floats(2, 0.0, checks.LARGEST),
+        intercepts=checks.floats(1, -checks.LARGEST, checks.LARGEST),
         floor=checks.number(1e-12, 0.5),
     )
 

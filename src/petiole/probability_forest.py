@@ -110,8 +110,8 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         parts_=checks.list_of(_check_saved_part),
         pool_=checks.instance_of("LogPool"),
         prior_=checks.probabilities(1),
-        pool_weights_=checks.floats(2, 0.0),
-        pool_intercepts_=checks.floats(1),
+        pool_weights_=checks.floats(2, 0.0, checks.LARGEST),
+        pool_intercepts_=checks.floats(1, -checks.LARGEST, checks.LARGEST),
         component_names_=checks.texts,
         oob_component_log_loss_=maybe(checks.anything),
     )

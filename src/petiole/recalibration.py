@@ -98,7 +98,7 @@ class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin,
     """
 
     _saved = fields(
-        estimator_=checks.anything,
+        estimator_=checks.fitted_classifier,
         calibrator_=checks.instance_of("ScoreCalibrator"),
         classes_=checks.labels,
         n_calibration_rows_=checks.whole(0),
@@ -108,14 +108,14 @@ class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin,
 
     def _check_saved_parameters(self) -> None:
         as_calibrator(self.method)._check_parameters()
+        checks.check_part("ensemble", checks.none_or(checks.classifier), self.ensemble)
 
     def _check_state(self, state: dict[str, Any]) -> None:
         estimator, calibrator, known = state["estimator_"], state["calibrator_"], state["classes_"].tolist()
-        inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-        checks.instance_of("SavableModel")(inner)
-        require(
-            hasattr(inner, "classes_") and inner.classes_.tolist() == known, "estimator_: must have the same classes"
-        )
+        require(estimator.classes_.tolist() == known, "estimator_: must have the same classes")
+        checks.same_columns(state, estimator)
+        same = type(calibrator) is type(as_calibrator(self.method))
+        require(same, f"calibrator_: must be that of method={self.method!r}")
         fits = calibrator.__sklearn_is_fitted__() and calibrator.n_score_columns_ == len(known)
         require(fits, "calibrator_: must be fitted to the same classes")
 

@@ -82,9 +82,9 @@ class Tree(Savable):
 
     _saved = fields(
         **{name: checks.integers("int32") for name in _INTS},
-        **{name: checks.floats(2, 0.0) for name in _COUNTS},
+        **{name: checks.floats(2, 0.0, checks.LARGEST) for name in _COUNTS},
         threshold=checks.floats(1, nan=True, infinite=True),
-        spread_weights=checks.floats(1, 0.0),
+        spread_weights=checks.floats(1, 0.0, checks.LARGEST),
         n_features=checks.whole(0, 2**31 - 1),
     )
 

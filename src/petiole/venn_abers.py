@@ -36,6 +36,9 @@ class VennAbersMap(ScoreMapBase):
         require(checks.increasing(state["scores"]) and state["scores"].size, "scores: must increase")
         same = state["p0"].shape == state["scores"].shape == state["p1"].shape
         require(same, "p0 and p1: must be one per score")
+        # Between two scores p0 is that of the lower and p1 that of the upper one.
+        p0, p1 = state["p0"], state["p1"] + 1e-9
+        require((p0 <= p1).all() and (p0[:-1] <= p1[1:]).all(), "p0: must not be larger than p1")
 
     def interval(self, scores: Floats) -> tuple[Floats, Floats]:
         """p0 and p1 of each score; p0 is less than p1."""

@@ -7,16 +7,15 @@ import gzip
 import io
 import json
 import os
-import stat
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from petiole.cli.failures import Failure, WrongInput
 from petiole.cli.screen import plain
+from petiole.files import atomic
 
 STANDARD_OUTPUT = "-"
 FORMATS = {
@@ -34,44 +33,19 @@ FORMATS = {
 def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write to that takes its place at the end; after an error the place is as it was.
 
-    What is no regular file, such as /dev/null, is written to directly.
+    As :func:`petiole.files.atomic.complete_file`, with errors in the words of the command line.
     """
     target = Path(path)
-    if target.exists() and not target.is_file():
-        if target.is_dir():
-            raise WrongInput(f"{target}: is a folder; name a file in it")
-        with target.open("wb") as file:
-            yield file
-        return
-    handle, temporary = _temporary_beside(target)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode(target))
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _temporary_beside(target: Path) -> tuple[int, str]:
-    try:
-        return tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    except FileNotFoundError:
-        raise WrongInput(f"{target}: there is no folder {str(target.parent)!r}") from None
-    except OSError as error:
-        raise Failure(f"{target}: cannot be written ({error.strerror})") from None
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the file that was there, or those of any new file."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    if target.is_dir():
+        raise WrongInput(f"{target}: is a folder; name a file in it")
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(atomic.complete_file(target))
+        except FileNotFoundError:
+            raise WrongInput(f"{target}: there is no folder {str(target.parent)!r}") from None
+        except OSError as error:
+            raise Failure(f"{target}: cannot be written ({error.strerror})") from None
+        yield file
 
 
 def format_of(output: str | None, wanted: str | None) -> str:

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from petiole.datasets.columns import Nominal, Numeric, Values
 from petiole.datasets.csv_files import read_csv
 from petiole.datasets.description import Description, LoadedColumns
 from petiole.datasets.text import decode, read_bytes
+from petiole.files.atomic import write_atomically
 
 DATA_VARIABLE = "PETIOLE_DATA"
 CACHE_VARIABLE = "PETIOLE_CACHE"
@@ -60,9 +60,9 @@ class Folder:
         """Write a set and its entry; a reader never sees half of either."""
         self.path.mkdir(parents=True, exist_ok=True)
         packed = gzip.compress(text.encode("utf-8"), mtime=0)
-        _write(self.path / entry["file"], packed)
+        write_atomically(self.path / entry["file"], [packed])
         self.entries[entry["name"]] = entry
-        _write(self.path / MANIFEST, json.dumps([*self.entries.values()], indent=1).encode("utf-8"))
+        write_atomically(self.path / MANIFEST, [json.dumps([*self.entries.values()], indent=1).encode("utf-8")])
 
 
 def open_data_folder() -> Folder | None:
@@ -209,10 +209,3 @@ def _differs(where: str, how: str) -> ValueError:
     return ValueError(
         f"{where} is not what the manifest describes: {how}. Fetch the file again, or correct the manifest"
     )
-
-
-def _write(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)

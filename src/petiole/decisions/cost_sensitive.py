@@ -89,7 +89,7 @@ class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin,
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012
 
     _saved = fields(
-        estimator_=checks.instance_of("SavableModel", "FrozenEstimator"),
+        estimator_=checks.fitted_classifier,
         classes_=checks.labels,
         actions_=checks.labels,
         cost_=checks.none_or(checks.floats(2)),
@@ -104,7 +104,23 @@ class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin,
         shape = (len(order.actions), len(order.classes))
         require(costs is None or costs.shape == shape, f"cost_: must have the shape {shape}")
         check_fitted_classes(state["estimator_"], state["classes_"])
+        checks.same_columns(state, state["estimator_"])
+        self._check_relabelled(state)
         self._cost_order = order
+
+    def _check_relabelled(self, state: dict[str, Any]) -> None:
+        require(("relabelled_estimator_" in state) == (self.method == "relabel"), "method: must be that of the fit")
+        relabelled = state.get("relabelled_estimator_")
+        if relabelled is None:
+            return
+        if type(relabelled).__name__ != "DummyClassifier":  # which has been checked, and has no use for columns
+            checks.fitted_classifier(relabelled)
+            checks.same_columns(state, relabelled)
+        known = state["actions_"].tolist()
+        require(
+            all(label in known for label in relabelled.classes_.tolist()),
+            "relabelled_estimator_: must know nothing but the actions",
+        )
 
     def __init__(
         self,

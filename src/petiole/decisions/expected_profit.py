@@ -90,7 +90,7 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
     """
 
     _saved = fields(
-        estimator_=checks.instance_of("SavableModel", "FrozenEstimator"),
+        estimator_=checks.fitted_classifier,
         regressor_=checks.instance_of("LinearRegression"),
         classes_=checks.labels,
         pos_label_=checks.label,
@@ -103,7 +103,20 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
         classes = state["classes_"].tolist()
         require(len(classes) == 2 and state["pos_label_"] in classes, "pos_label_: must be one of two classes")
         check_fitted_classes(state["estimator_"], state["classes_"])
-        require(hasattr(state["regressor_"], "coef_"), "regressor_: must be fitted")
+        checks.same_columns(state, state["estimator_"])
+        checks.check_part("regressor", checks.none_or(checks.instance_of("LinearRegression")), self.regressor)
+        regressor, columns = state["regressor_"], self._regressor_columns(state)
+        require(hasattr(regressor, "coef_"), "regressor_: must be fitted")
+        require(regressor.n_features_in_ == len(columns), f"regressor_: must have {len(columns)} columns")
+        names = getattr(regressor, "feature_names_in_", None)
+        require(names is None or names.tolist() == columns, "regressor_: must have the names of the columns")
+
+    def _regressor_columns(self, state: dict[str, Any]) -> list[Any]:
+        """The columns of the regression, by name where there are names, else by number."""
+        names = state.get("feature_names_in_")
+        known = list(range(state["n_features_in_"])) if names is None else names.tolist()
+        chosen = known if self.amount_columns is None else _chosen(known, np.asarray(self.amount_columns))
+        return [*chosen, PROBABILITY_COLUMN] if self.add_probability else chosen
 
     def __init__(
         self,
@@ -230,6 +243,18 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
 
     def _amounts_of(self, X: Any, chances: Floats) -> Floats:
         return np.asarray(self.regressor_.predict(self._regressors(X, lambda: chances)), dtype=np.float64).ravel()
+
+
+def _chosen(known: list[Any], asked: Array) -> list[Any]:
+    """Those of the known columns that are asked for by name, by number or by a mask."""
+    require(asked.ndim == 1 and asked.dtype.kind in "iubUO", "amount_columns: must be a list of names or of numbers")
+    if asked.dtype.kind in "UO":
+        require(all(column in known for column in asked.tolist()), "amount_columns: must be columns of the fit")
+        return asked.tolist()
+    try:
+        return np.array(known, dtype=object)[asked].tolist()
+    except IndexError as error:
+        raise ValueError(f"amount_columns: {error}") from None
 
 
 def _two_classes(y: Any, weights: Floats | None) -> tuple[Array, Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
+from petiole.files.atomic import TemporaryFolder
 from petiole.survey import take
 
 # Cells (rows times columns) of a part that is cut from a file or a table: 128 megabytes as doubles.
@@ -152,7 +152,7 @@ class Spilled:
     """Batches written to a temporary folder as they come, since several passes need them; ``close`` removes it."""
 
     def __init__(self, batches: Iterable[Any], fields: Fields, n_cells: int) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="petiole-")
+        self._folder = TemporaryFolder()
         self.parts: list[Callable[[], Batch]] = []
         for number, given in enumerate(batches):
             for batch in _cut(_as_batch(given, fields, number), n_cells):
@@ -161,13 +161,13 @@ class Spilled:
             raise ValueError("data has no batches: give at least one with rows")
 
     def _write(self, batch: Batch) -> None:
-        path = Path(self._folder.name) / f"{len(self.parts)}.pickle"
+        path = self._folder.path / f"{len(self.parts)}.pickle"
         with path.open("wb") as file:
             pickle.dump(batch, file, protocol=5)
         self.parts.append(_SpilledPart(path))
 
     def close(self) -> None:
-        self._folder.cleanup()
+        self._folder.close()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from petiole.columns import Floats
 from petiole.dual import DualPerturbCombineClassifier
 from petiole.experiments.cells import seed_of
 from petiole.experiments.geurts_2001 import NAME, STUDY_LEVELS, STUDY_SETTINGS, make_curve, study_tree
-from petiole.experiments.pages import Compared
+from petiole.experiments.pages import Compared, write_picture
 from petiole.tree_plot import INK, OKABE_ITO, QUIET
 
 MUCH_NOISE = 1.5  # as in figure 2
@@ -38,7 +38,7 @@ def draw_all(
         figures["noise"] = (f"{stem}-noise.png", _draw_study(Figure(figsize=(9, 3.4), layout="constrained"), study))
     folder.mkdir(parents=True, exist_ok=True)
     for file, figure in figures.values():
-        figure.savefig(folder / file, dpi=100)
+        write_picture(folder / file, figure, dpi=100)
     return {name: file for name, (file, _) in figures.items()}
 
 

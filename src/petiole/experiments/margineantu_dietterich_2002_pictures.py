@@ -16,6 +16,7 @@ from petiole.experiments.margineantu_dietterich_2002 import (
     estimate_gaussians,
     gaussians_experiment,
 )
+from petiole.experiments.pages import write_picture
 from petiole.tree_plot import EDGE, INK, OKABE_ITO, QUIET
 
 COLORS = {f"wins of {B_LOTS}": OKABE_ITO[0], "ties": "#EDEDED", f"wins of {B_PETS}": OKABE_ITO[1]}
@@ -34,7 +35,7 @@ def draw_all(bars: dict[str, tuple[int, int, int]], separation: str | None, fold
         figures["gaussians"] = (f"{stem}-gaussians.png", scatter)
     folder.mkdir(parents=True, exist_ok=True)
     for file, figure in figures.values():
-        figure.savefig(folder / file, dpi=100)
+        write_picture(folder / file, figure, dpi=100)
     return {name: file for name, (file, _) in figures.items()}
 
 

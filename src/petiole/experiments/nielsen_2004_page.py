@@ -40,6 +40,7 @@ from petiole.experiments.pages import (
     rounded,
     welch_marks,
     write_page,
+    write_picture,
 )
 from petiole.experiments.published import PublishedTable, read_published
 from petiole.experiments.results import Results, read_stored
@@ -374,7 +375,7 @@ def _draw(results: Results, path: Path) -> bool:
     figure.axes[0].set_ylabel("ours")
     figure.axes[0].legend(fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    write_picture(path, figure, dpi=100)
     return True
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from scipy import stats
 
 from petiole.columns import Floats
 from petiole.comparison.rendering import as_markdown
+from petiole.files.atomic import write_atomically
 
 LEAST_DIGITS = 3
 MARKS = {"W": 1, "": 0, "L": -1}
@@ -246,7 +249,12 @@ def write_page(path: str | os.PathLike[str], text: str) -> Path:
     """Write a page whole or not at all."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(target.name + ".part")
-    draft.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
-    draft.replace(target)
+    write_atomically(target, [(text.rstrip("\n") + "\n").encode("utf-8")])
     return target
+
+
+def write_picture(path: str | os.PathLike[str], figure: Any, dpi: int) -> None:
+    """Write a figure of matplotlib whole or not at all; the ending of the name says in which format."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=Path(path).suffix.removeprefix("."), dpi=dpi)
+    write_atomically(path, [drawn.getvalue()])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from petiole.comparison.rendering import as_markdown
-from petiole.experiments.pages import Agreement, write_page
+from petiole.experiments.pages import Agreement, write_page, write_picture
 
 Counted = Callable[[str | os.PathLike[str]], list[Agreement]]
 
@@ -105,7 +105,7 @@ def _draw(run: Mapping[str, list[Agreement]], path: Path) -> bool:
     axes.set_title("published comparisons that point the same way here", fontsize=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
     return True
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from petiole.columns import Floats
 from petiole.comparison import critical_difference_diagram
+from petiole.experiments.pages import write_picture
 from petiole.experiments.which_method_models import ENSEMBLES, OTHERS, PEERS, TREES
 from petiole.experiments.which_method_scores import RANKED, SECONDS, Study
 from petiole.tree_plot import INK, OKABE_ITO, QUIET
@@ -40,7 +41,7 @@ def draw(study: Study, folder: Path, stem: str) -> dict[str, Path]:
     FigureCanvasAgg(figure)  # labels are placed by their size in pixels
     paint(figure, study)
     drawn = {"picture": folder / f"{stem}.png"}
-    figure.savefig(drawn["picture"], dpi=DOTS)
+    write_picture(drawn["picture"], figure, dpi=DOTS)
     for metric in DIAGRAMS:
         drawn[metric] = folder / f"{stem}_{metric}.png"
         _draw_diagram(study, metric, drawn[metric])
@@ -224,5 +225,5 @@ def _draw_diagram(study: Study, metric: str, path: Path) -> None:
 
     title = "processor time" if metric == SECONDS else RANKED[metric]
     axes: Any = critical_difference_diagram(study.ranks(metric), title=f"{title}, {len(study.data_sets)} data sets")
-    axes.figure.savefig(path, dpi=110)
+    write_picture(path, axes.figure, dpi=110)
     plt.close(axes.figure)

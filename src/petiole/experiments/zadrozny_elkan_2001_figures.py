@@ -10,6 +10,7 @@ import numpy as np
 
 from petiole.columns import Floats
 from petiole.experiments.cells import Experiment, Task
+from petiole.experiments.pages import write_picture
 from petiole.experiments.results import Results, read_stored
 from petiole.experiments.zadrozny_elkan_2001 import (
     BAGGED_CURTAILMENT,
@@ -92,7 +93,7 @@ def draw_sorted(database: str | os.PathLike[str], path: Path) -> Results | None:
     for axes, number, method in panels:
         _draw_sorted(axes, results, data_set, number, method)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
     return results
 
 
@@ -132,7 +133,7 @@ def draw_lift(results: Results, data_set: str, path: Path) -> bool:
     figure.axes[0].set_ylabel("lift")
     figure.axes[1].legend(fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
     return True
 
 

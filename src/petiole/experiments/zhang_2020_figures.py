@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from petiole.experiments.pages import write_picture
 from petiole.experiments.zhang_2020 import FOREST_SIZES, HGS_NAME
 from petiole.experiments.zhang_2020_scores import LARGE, Scores
 from petiole.tree_plot import INK, OKABE_ITO, QUIET
@@ -28,7 +29,7 @@ def draw(scores: Scores, folder: Path, stem: str) -> dict[str, Path]:
         paint(axes, scores)
         axes.spines[["top", "right"]].set_visible(False)
         drawn[name] = folder / f"{stem}_{name}.png"
-        figure.savefig(drawn[name], dpi=110)
+        write_picture(drawn[name], figure, dpi=110)
     return drawn
 
 

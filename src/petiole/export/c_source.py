@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from petiole.bagging import BaggedPETClassifier
 from petiole.export.refusal import ExportError, check_exportable
+from petiole.files.atomic import write_atomically
 from petiole.pet import PETClassifier
 from petiole.tree import Tree
 
@@ -65,8 +66,7 @@ def to_c(model: Any, *, name: str = "petiole_model", path: str | os.PathLike[str
         raise ExportError(f"name={name!r}: must be a name in C: letters, digits and _, not a digit first")
     source = _Source(model, name).text()
     if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(source)
+        write_atomically(path, [source.encode("utf-8")])
     return source
 
 

@@ -17,6 +17,7 @@ from petiole.export.onnx_columns import add_branch_columns, add_inputs, add_labe
 from petiole.export.onnx_graph import ML, Graph
 from petiole.export.onnx_trees import BranchColumns, missing_by_tree, tree_ensemble_attributes
 from petiole.export.refusal import check_exportable
+from petiole.files.atomic import write_atomically
 from petiole.forest import Forest
 from petiole.mob_esp import MOBESPClassifier, n_voters_of
 from petiole.pet import PETClassifier
@@ -76,8 +77,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
         type(model).__name__, "Class probabilities by petiole", properties
     ).SerializeToString()
     if path is not None:
-        with open(path, "wb") as file:
-            file.write(written)
+        write_atomically(path, [written])
     return written
 
 

@@ -1,36 +1,170 @@
-"""Files that are there in full or not at all."""
+"""Files that are there in full or not at all, and what is left of writers that were killed.
+
+A writer keeps its temporary file locked. The system releases the lock when the process ends, however it ends, so that
+a later writer can tell whether a temporary file is still being written. Where there are no such locks (on Windows, on
+some network drives), no file is taken for an abandoned one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import re
 import secrets
-from collections.abc import Iterable
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
+
+# Longer names leave no room for what is added to them.
+MOST_NAME_BYTES = 200
+FOLDERS = "petiole-"
 
 
-def write_atomically(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]) -> None:
-    """Write parts one after the other to a temporary file beside ``path``, then let it take its place.
+@contextlib.contextmanager
+def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that takes its place at the end.
 
     Whoever opens ``path`` sees the earlier file or all of the new one. Whatever goes wrong, Ctrl-C included, the
-    temporary file is removed and the earlier one stays.
+    temporary file beside it is removed and the earlier one stays. What writers of the same file have left behind that
+    were killed is removed first. What is no regular file, such as /dev/null, is written to directly.
     """
     target = Path(os.path.realpath(path))  # a link stays a link to the new file
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    if target.exists() and not target.is_file():
+        with open(target, "wb") as special:
+            yield special
+        return
+    _remove_abandoned_files(target)
+    temporary, file = _new_locked(lambda: target.with_name(f".{_shortened(target.name)}.{secrets.token_hex(8)}.part"))
     try:
-        # Not tempfile: its files are private, and the model should have the permissions of any new file.
-        with open(temporary, "xb") as file:
-            for part in parts:
-                file.write(part)
+        with file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        _keep_permissions(target, temporary)
-        os.replace(temporary, target)
+            _keep_permissions(target, temporary)
+            if fcntl is not None:  # else an open file cannot be renamed
+                os.replace(temporary, target)
+        if fcntl is None:
+            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def write_atomically(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]) -> None:
+    """Write parts one after the other to a :func:`complete_file`."""
+    with complete_file(path) as file:
+        for part in parts:
+            file.write(part)
+
+
+class TemporaryFolder:
+    """A folder for as long as this process wants it; those of processes that were killed are removed first.
+
+    The lock is on a file beside the folder, which is made before it and removed after it.
+    """
+
+    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
+        place = Path(tempfile.gettempdir() if parent is None else parent)
+        _remove_abandoned_folders(place)
+        lock_path, lock = _new_locked(lambda: place / f"{FOLDERS}{secrets.token_hex(8)}.lock")
+        self.path = lock_path.with_suffix("")
+        self.path.mkdir(mode=0o700)
+        self._finalizer = weakref.finalize(self, _remove_folder, lock_path, lock)
+
+    def close(self) -> None:
+        """Remove it with all that is in it; so does the end of the process."""
+        self._finalizer()
+
+
+def _remove_folder(lock_path: Path, lock: BinaryIO) -> None:
+    shutil.rmtree(lock_path.with_suffix(""), ignore_errors=True)
+    lock_path.unlink(missing_ok=True)
+    lock.close()
+
+
+# Locks.
+
+
+def _new_locked(new_name: Any) -> tuple[Path, BinaryIO]:
+    """A new file of this process's own."""
+    while True:
+        path = new_name()
+        # Not tempfile: its files are private, and the new file should have the permissions of any other.
+        file = open(path, "xb")  # noqa: SIM115 - closed by the caller
+        with contextlib.suppress(OSError):
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+        if path.exists():
+            return path, file
+        file.close()  # another writer has found it before it was locked, and removed it
+
+
+@contextlib.contextmanager
+def _abandoned(path: Path) -> Iterator[bool]:
+    """Whether nobody holds the lock of a file; if so it is held here meanwhile."""
+    try:
+        handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        yield False
+        return
+    try:
+        yield _try_lock(handle)
+    finally:
+        os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody has it, or there are no locks here
+        return False
+    return True
+
+
+# What was left behind.
+
+
+def _remove_abandoned_files(target: Path) -> None:
+    for path in _matching(target.parent, rf"\.{re.escape(_shortened(target.name))}\.[0-9a-f]{{16}}\.part"):
+        with _abandoned(path) as abandoned, contextlib.suppress(OSError):
+            if abandoned:
+                path.unlink()
+
+
+def _remove_abandoned_folders(place: Path) -> None:
+    for path in _matching(place, rf"{FOLDERS}[0-9a-f]{{16}}\.lock"):
+        with _abandoned(path) as abandoned, contextlib.suppress(OSError):
+            if abandoned and path.stat().st_uid == os.getuid():
+                shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+                path.unlink()
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    matches = re.compile(pattern).fullmatch
+    try:
+        with os.scandir(folder) as entries:
+            return [folder / entry.name for entry in entries if matches(entry.name)]
+    except OSError:  # no such folder, which whoever writes to it will say
+        return []
+
+
+def _shortened(name: str) -> str:
+    """A file's name, or what stands for it if it is very long."""
+    spelled = os.fsencode(name)
+    return name if len(spelled) <= MOST_NAME_BYTES else hashlib.sha256(spelled).hexdigest()
 
 
 def _keep_permissions(target: Path, temporary: Path) -> None:

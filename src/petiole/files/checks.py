@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole.files.errors import ModelFileError
+from petiole.parameters import LARGEST
 
 Check = Callable[[Any], None]
 Array = npt.NDArray[Any]
@@ -40,6 +41,14 @@ def maybe(check: Check) -> Field:
     return Field(check, optional=True)
 
 
+def check_part(name: str, check: Check, value: Any) -> None:
+    """Raise ValueError with the name of a part unless it passes the check."""
+    try:
+        check(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def anything(value: Any) -> None:
     """No demand beyond what a file can hold at all."""
 
@@ -60,10 +69,7 @@ def list_of(check: Check) -> Check:
     def checked(value: Any) -> None:
         require(type(value) is list, "must be a list")
         for index, entry in enumerate(value):
-            try:
-                check(entry)
-            except ValueError as error:
-                raise ValueError(f"entry {index}: {error}") from None
+            check_part(f"entry {index}", check, entry)
 
     return checked
 
@@ -76,6 +82,33 @@ def instance_of(*names: str) -> Check:
         require(ok, f"must be a {' or '.join(names)}, not a {type(value).__name__}")
 
     return checked
+
+
+def fitted_classifier(value: Any) -> None:
+    """A fitted classifier of petiole, which gives probabilities, by itself or in scikit-learn's FrozenEstimator."""
+    inner = unfrozen(value)
+    instance_of("SavableModel")(inner)
+    require(hasattr(inner, "predict_proba"), f"must be a classifier, not a {type(inner).__name__}")
+    require(hasattr(inner, "classes_"), f"must be fitted, and this {type(inner).__name__} is not")
+
+
+def classifier(value: Any) -> None:
+    """The same, fitted or not."""
+    inner = unfrozen(value)
+    ok = any(base.__name__ == "SavableModel" for base in type(inner).__mro__) and hasattr(inner, "predict_proba")
+    require(ok, f"must be a classifier of petiole, not a {type(inner).__name__}")
+
+
+def unfrozen(value: Any) -> Any:
+    """What is in scikit-learn's FrozenEstimator, or the value itself."""
+    return value.estimator if type(value).__name__ == "FrozenEstimator" else value
+
+
+def same_columns(state: dict[str, Any], estimator: Any) -> None:
+    """Raise ValueError unless a model that wraps an estimator has the columns of it."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        ours, theirs = (np.asarray(value).tolist() for value in (state.get(name), getattr(estimator, name, None)))
+        require(ours == theirs, f"{name}: must be that of the estimator")
 
 
 def truth(value: Any) -> None:
@@ -108,6 +141,8 @@ def number(least: float = -math.inf, most: float = math.inf, *, nan: bool = Fals
 
     def checked(value: Any) -> None:
         good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        # NumPy makes objects of larger whole numbers.
+        good = good and not (isinstance(value, int) and abs(value) >= 2**63)
         good = good and ((nan and math.isnan(value)) or (math.isfinite(value) and least <= value <= most))
         require(good, f"must be a number from {least:g} to {most:g}")
 
@@ -135,6 +170,17 @@ def floats(
         if nan:
             inside |= np.isnan(value)
         require(inside.all(), f"must hold numbers from {least:g} to {most:g}")
+
+    return checked
+
+
+def weights(n_dimensions: int, least: float = 0.0) -> Check:
+    """An array of weights, which neither overflow when they are added up nor when they are multiplied."""
+    inside = floats(n_dimensions, least, LARGEST)
+
+    def checked(value: Any) -> None:
+        inside(value)
+        require(value.sum() <= LARGEST, f"must have a sum of at most {LARGEST:g}")
 
     return checked
 

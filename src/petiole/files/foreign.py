@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -60,8 +59,8 @@ class LinearRegressionAdapter(Adapter):
     _saved = fields(
         fit_intercept=checks.truth,
         positive=checks.truth,
-        coef_=maybe(checks.floats(1)),
-        intercept_=maybe(checks.number()),
+        coef_=maybe(checks.floats(1, -checks.LARGEST, checks.LARGEST)),
+        intercept_=maybe(checks.number(-checks.LARGEST, checks.LARGEST)),
         n_features_in_=maybe(checks.whole(1)),
         feature_names_in_=maybe(checks.names),
     )
@@ -136,7 +135,7 @@ class RandomStateAdapter(Adapter):
 class PerLevelAdapter(Adapter):
     """One alpha of HGS per depth of a tree."""
 
-    _saved = fields(alphas=checks.list_of(checks.number(0)))
+    _saved = fields(alphas=checks.list_of(checks.number(0.0, checks.LARGEST)))
 
     @classmethod
     def of(cls, value: Any) -> Adapter:
@@ -146,7 +145,7 @@ class PerLevelAdapter(Adapter):
     def make(cls, state: dict[str, Any]) -> Any:
         from petiole.smoothing import PerLevel
 
-        require(state["alphas"] and all(map(math.isfinite, state["alphas"])), "alphas: must be numbers, one or more")
+        require(state["alphas"], "alphas: must be numbers, one or more")
         return PerLevel(state["alphas"])
 
 

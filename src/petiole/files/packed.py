@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from petiole.files.checks import check_memory, floats, integers, require, whole
+from petiole.files.checks import LARGEST, check_memory, check_part, floats, integers, require, whole
 
 Array = npt.NDArray[Any]
 
@@ -100,10 +100,7 @@ def check_tables_fit(tables: dict[str, Any], n_classes: int, forest: Facts) -> N
 
 
 def _checked(check: Any, state: dict[str, Any], name: str) -> None:
-    try:
-        check(state[name])
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+    check_part(name, check, state[name])
 
 
 def _flat_floats(value: Any) -> None:
@@ -113,8 +110,8 @@ def _flat_floats(value: Any) -> None:
 
 def _check_weights(weights: Array, name: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        fine = np.isfinite(weights.sum()) and (weights >= 0).all()
-    require(fine, f"{name}: must be weights, 0 or more, with a finite sum")
+        fine = weights.sum() <= LARGEST and (weights >= 0).all()
+    require(fine, f"{name}: must be weights, 0 or more, with a sum of at most {LARGEST:g}")
 
 
 def _expanded(state: dict[str, Any], name: str) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -35,6 +36,8 @@ class ModelReader:
             raise ModelFileError("the description of the model has no list of objects")
         for described in objects:
             self._made.append(self._make(described))
+        if not objects[-1].get("state"):
+            raise ModelFileError("the model has no state: only parts of a model need not be fitted")
         if objects[-1]["class"] != class_name:
             raise ModelFileError(f"the file says that it holds a {class_name[:80]!r}, but it holds something else")
         unused = sorted(set(self._tensors) - self._used)
@@ -111,7 +114,10 @@ class ModelReader:
         dtype = SCALARS[value["dtype"]]
         kinds = {"b": bool, "i": int, "u": int, "f": float}
         _require(type(plain) is kinds[dtype.kind], f"must be a {dtype}")
-        return dtype.type(plain)
+        with np.errstate(over="ignore"):
+            made = dtype.type(plain)
+        _require(dtype.kind != "f" or bool(np.isfinite(made)) == math.isfinite(plain), f"is too large for {dtype}")
+        return made
 
     def _texts(self, value: dict[str, Any], path: str, depth: int) -> npt.NDArray[Any]:
         items, width = _list(value["items"]), value["width"]

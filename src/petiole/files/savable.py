@@ -137,10 +137,7 @@ def check_fields(fields: dict[str, Field], state: dict[str, Any], *, others: boo
         if name not in state:
             require(field.optional, f"the part {name!r} is missing")
             continue
-        try:
-            field.check(state[name])
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+        checks.check_part(name, field.check, state[name])
 
 
 def _pickled_state(value: Any) -> dict[str, Any]:

@@ -20,6 +20,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     writer = ModelWriter()
     name = type(model).__name__
     writer.add(model, name)
+    if not writer.objects[-1].get("state"):
+        raise ModelFileError(f"{name} is not fitted: a file holds a fitted model or a tree")
     write_atomically(path, container.file_parts(_metadata(name, writer.objects), writer.tensors))
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import datetime
-import os
 import platform
 import string
-import tempfile
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
 import petiole
+from petiole.files.atomic import write_atomically
 from petiole.report import sections
 from petiole.report.curves import curve_data, shown_classes, shown_methods
 from petiole.report.decisions import decision_data
@@ -67,7 +66,7 @@ def write_report(study: Study, path: Any, *, title: str | None = None, command: 
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"path={str(path)!r}: is a folder; name a file in it, such as report.html")
-    _write_atomically(target, render(study, title, command))
+    write_atomically(target, [render(study, title, command).encode("utf-8")])
     return target
 
 
@@ -137,16 +136,3 @@ def _versions() -> dict[str, str]:
 
 def _now() -> str:
     return datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-
-
-def _write_atomically(target: Path, page: str) -> None:
-    """Write beside the target and rename, so that a crash or a full disk leaves an earlier file alone."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        os.chmod(name, 0o644)  # mkstemp's files are for their owner alone
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

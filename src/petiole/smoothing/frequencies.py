@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.parameters import MOST_ROWS, as_row_numbers, check_number
+from petiole.parameters import LARGEST, as_row_numbers, check_number
 from petiole.smoothing.base import (
     HeldOut,
     LeafEstimator,
@@ -78,7 +78,7 @@ class Laplace(LeafEstimator):
         self._prior()
 
     def _prior(self) -> Counts:
-        remedy = f"must be a number between 0 and {MOST_ROWS:g}, or one such number per class"
+        remedy = f"must be a number between 0 and {LARGEST:g}, or one such number per class"
         prior = as_row_numbers("prior", self.prior, remedy)
         if not prior.size:
             raise ValueError(f"prior={self.prior!r}: {remedy}")
@@ -134,7 +134,7 @@ class MEstimate(LeafEstimator):
             if self.m not in ("auto", "cv", "honest"):
                 raise ValueError(f"m={self.m!r}: must be 'auto', 'cv', 'honest' or a number at least 0")
         else:
-            check_number("m", self.m, 0, MOST_ROWS)
+            check_number("m", self.m, 0, LARGEST)
         if isinstance(self.base_rate, str) and self.base_rate not in ("training", "uniform"):
             raise ValueError(f"base_rate={self.base_rate!r}: must be 'training', 'uniform' or one number per class")
 
@@ -181,7 +181,7 @@ def base_rates(root: Counts, base_rate: str | ArrayLike = "training") -> Any:
         return np.full(root.size, 1.0 / root.size)
     if isinstance(base_rate, str):
         return root / root.sum() if root.sum() > 0 else np.full(root.size, 1.0 / root.size)
-    remedy = f"must be {root.size} numbers between 0 and {MOST_ROWS:g}, one per class"
+    remedy = f"must be {root.size} numbers between 0 and {LARGEST:g}, one per class"
     rates = as_row_numbers("base_rate", base_rate, remedy)
     if rates.shape != root.shape or not rates.any():
         raise ValueError(f"base_rate={base_rate!r}: {remedy}")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
 from petiole import _core
-from petiole.parameters import MOST_ROWS, as_row_numbers, check_choice, check_number
+from petiole.parameters import LARGEST, as_row_numbers, check_choice, check_number
 from petiole.smoothing.base import HeldOut, LeafEstimator, Table, best_on_held_out, need_learning
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class HGS(LeafEstimator):
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, _NAMES)
         else:
-            remedy = f"must be a name, a number between 0 and {MOST_ROWS:g}, or one per internal node"
+            remedy = f"must be a name, a number between 0 and {LARGEST:g}, or one per internal node"
             as_row_numbers("alpha", self.alpha, remedy)
         if isinstance(self.alpha, PerLevel) and not self.alpha:
             raise ValueError("alpha=PerLevel([]): must have a number for the root at least")
@@ -173,7 +173,7 @@ def descend(tree: Tree, loss: str, learning_rate: float, tol: float) -> Floats:
         if not cost - new_cost > tol:
             break
         cost = new_cost
-    return np.clip(alphas, 0.0, MOST_ROWS)
+    return np.clip(alphas, 0.0, LARGEST)
 
 
 def minimise_leave_one_out(tree: Tree, loss: str) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import joblib
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -13,6 +12,7 @@ from petiole.columns import Floats
 from petiole.comparison import corrected_resampled_t_test
 from petiole.decisions.costs import check_costs
 from petiole.judged import Judged
+from petiole.parameters import thread_count
 from petiole.study.data import Rows, Table, read_table_of_study, read_test_rows
 from petiole.study.inspection import inspect
 from petiole.study.methods import choose_methods
@@ -107,7 +107,7 @@ def compare_methods(
     table = read_table_of_study(X, y, sample_weight)
     costs = _check_cost(cost, len(table.classes))
     chosen = choose_methods(methods, table.shape)
-    threads = _n_threads(n_jobs)
+    threads = thread_count(n_jobs)
     random = check_random_state(random_state)
     seed = int(random_state) if isinstance(random_state, (int, np.integer)) else int(random.randint(2**31 - 1))
     plan, parts = _divide(table, test, folds, repeats, seed)
@@ -151,10 +151,6 @@ def _check_cost(cost: Any, n_classes: int) -> Floats | None:
             "true class; for actions that are no classes use petiole.decisions.decide"
         )
     return costs
-
-
-def _n_threads(n_jobs: Any) -> int:
-    return 1 if n_jobs is None else int(joblib.effective_n_jobs(n_jobs))
 
 
 def _divide(table: Table, test: Any, folds: Any, repeats: Any, seed: int) -> tuple[Plan | None, list[Part]]:
