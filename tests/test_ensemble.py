@@ -346,6 +346,16 @@ def test_out_of_bag_rows_have_a_bounded_weight(kind, iris):
     np.testing.assert_allclose(proba[~np.isnan(proba[:, 0])].sum(axis=1), 1.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("make", [BaggedPETClassifier.eb_pets, MOBESPClassifier])
+def test_heavy_rows_leave_probabilities_when_they_are_taken_out(make):
+    """What is left of a leaf without its heaviest row is no difference of two large sums."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y, weights = rng.normal(size=(40, 2)).round(), rng.integers(0, 3, 40), 10 ** rng.uniform(-6, 6, 40)
+        proba = make(n_estimators=12, oob_score=True, random_state=seed).fit(X, y, weights).oob_predict_proba_
+        np.testing.assert_allclose(proba[~np.isnan(proba[:, 0])].sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
 def test_warm_start_wants_the_same_data(iris):
     X, y = iris
     model = BaggedPETClassifier(3, warm_start=True, random_state=0).fit(X, y)

@@ -104,12 +104,13 @@ void out_of_bag_frequencies(const Members& members, const LeafTables& counts, do
       });
     }
     const double own = oob_weight * rows.weight(row) * own_share;
-    double total = -own;
-    for (std::size_t k = 0; k < width; ++k) total += from[k];
+    // What is left is added up: taken from the sum, a heavy row would leave little but rounding.
+    const double rest = std::max(0.0, from[y] - own);
+    double total = rest;
+    for (std::size_t k = 0; k < width; ++k) total += k == y ? 0.0 : from[k];
     if (total <= kNothing) return 0.0;
     const double scale = share / total;
-    for (std::size_t k = 0; k < width; ++k) to[k] += scale * from[k];
-    to[y] -= scale * std::min(own, from[y]);
+    for (std::size_t k = 0; k < width; ++k) to[k] += scale * (k == y ? rest : from[k]);
     return share;
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "vote_filing.hpp"
 
@@ -196,13 +197,17 @@ void VoteTables::add_leaf(std::size_t tree, LeafId leaf, double share, double ow
     const std::size_t j = head->label;
     if (answer.weight[j] <= 0) continue;
     const double removed = static_cast<int>(j) == own_vote ? own : 0.0;
-    const double total = head->weight - removed;
+    const Item* const last = head + 1 + head->n_entries;
+    const auto left = [&](const Item& entry) {
+      return entry.label == own_class ? std::max(0.0, entry.weight - removed) : entry.weight;
+    };
+    // Added up, since a heavy row taken from the sum would leave little but rounding.
+    double total = head->weight;
+    if (removed > 0) total = std::accumulate(head + 1, last, 0.0, [&](double sum, const Item& entry) { return sum + left(entry); });
     if (total <= kNothing) continue;
     const double scale = share / total;
     double* said = answer.said.data() + j * answer.n_classes;
-    for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry)
-      said[entry->label] +=
-          scale * (entry->label == own_class ? std::max(0.0, entry->weight - removed) : entry->weight);
+    for (const Item* entry = head + 1; entry != last; ++entry) said[entry->label] += scale * left(*entry);
     answer.share[j] += share;
   }
 }

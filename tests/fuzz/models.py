@@ -190,6 +190,7 @@ def _growth(draw: Draw, problem: Problem) -> dict[str, Any]:
         "threshold": lambda: draw.one("midpoint", "data"),
         "confidence": lambda: draw.one(1e-6, 0.01, 0.25, 0.5),
         "split_class_weight": lambda: draw.one("balanced", factors),
+        "weights": lambda: draw.one("auto", "relative", "counts"),
     }
     pruned = {"pruning": draw.one("collapse", "error_based", "pruning_set")} if draw.chance(0.25) else {}
     return {
@@ -259,6 +260,7 @@ def _lazy(draw: Draw, problem: Problem) -> LazyOptionTreesClassifier:
         "gain_prior": lambda: draw.one("auto", *NUMBERS),
         "path_prior": lambda: draw.one("auto", *NUMBERS),
         "max_nodes": lambda: draw.one(1, 2, 50, 500, None),
+        "weights": lambda: draw.one("auto", "relative", "counts"),
         "oob_score": lambda: True,
     }
     return LazyOptionTreesClassifier(

@@ -43,15 +43,15 @@ class Problem:
     @property
     def is_plain(self) -> bool:
         """Whether X is an array of ordinary numbers without a gap, as any classifier takes it."""
-        plain = isinstance(self.X, np.ndarray) and self.X.dtype == np.float64 and self.nominal == "from_dtype"
-        return plain and bool((np.abs(self.X) < 1e30).all())
-
-    @property
-    def has_extreme_weights(self) -> bool:
-        if self.weights is None:
+        if not isinstance(self.X, np.ndarray) or self.X.dtype == object or self.nominal != "from_dtype":
             return False
-        positive = self.weights[self.weights > 0]
-        return positive.max() > 1e12 or positive.min() < 1e-12
+        return bool(((np.abs(self.X) < 1e30) & ((np.abs(self.X) > 1e-30) | (self.X == 0))).all())
+
+    def make_ordinary(self) -> None:
+        """Leave nothing among queries and weights that scikit-learn would refuse or stumble over."""
+        self.queries = np.nan_to_num(self.queries).clip(-1e30, 1e30)
+        if self.weights is not None:
+            self.weights = np.where(self.weights > 0, self.weights.clip(1e-6, 1e6), 0.0)
 
     def describe(self) -> str:
         table = type(self.X).__name__ if self.nominal == "from_dtype" else f"array with nominal {self.nominal}"
