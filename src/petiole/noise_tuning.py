@@ -32,7 +32,7 @@ MOST_NOISE = 3.0
 # where the loss is flat.
 ELSEWHERE = 0.3
 # A number or two are learned from no more rows than these; fewer where the leaves of every row in all trees are kept.
-LARGEST, MOST_ROWS_WITH_LEAVES = 5_000, 1_000
+MOST_ROWS, MOST_ROWS_WITH_LEAVES = 5_000, 1_000
 
 Slopes = tuple[float, Floats]
 
@@ -175,7 +175,7 @@ def on_folds(
     held_out = []
     for fold in np.unique(fold_of):
         inside, outside = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        outside = outside[: LARGEST // N_FOLDS]
+        outside = outside[: MOST_ROWS // N_FOLDS]
         if weights is not None:
             inside, outside = inside[weights[inside] > 0], outside[weights[outside] > 0]
         if not inside.size or not outside.size:
@@ -222,7 +222,7 @@ def _slopes(means: Any, rows_of_parts: Any, perturbation: Perturbation, n_thread
 def on_unseen(model: PerturbedModel, training: TrainingSet, random: np.random.Generator) -> list[HeldOut]:
     """Out-of-bag rows of an ensemble, each asked in trees that have not seen it."""
     soft = model.soft()
-    most = MOST_ROWS_WITH_LEAVES if soft.keeps_leaves else LARGEST
+    most = MOST_ROWS_WITH_LEAVES if soft.keeps_leaves else MOST_ROWS
     rows = _some(np.arange(training.n_rows), most, random)
     weights = np.ones(len(rows)) if training.weights is None else training.weights[rows]
     answers: dict[int, Callable[[Perturbation], Floats]] = {}
@@ -247,7 +247,7 @@ def _unseen_of_parts(inner: Any, training: TrainingSet, rows: npt.NDArray[np.int
     """For each of the forests that an ensemble consists of: rows, and where they are counted."""
     found = []
     for forest, seed in inner_forests(inner):
-        parts = unseen_rows(forest, training, rows, inner.bootstrap, seed, LARGEST)
+        parts = unseen_rows(forest, training, rows, inner.bootstrap, seed, MOST_ROWS)
         found.append([(part.matrix, part.labels, part.weights, part.counted) for part in parts])
     return found
 
@@ -263,7 +263,7 @@ def on_one_tree(model: PerturbedModel, training: TrainingSet, random: np.random.
     """The paper's shortcut: the first tree of an ensemble alone, on the rows outside its sample."""
     forest, seed = inner_forests(model.inner)[0]
     copies = sample_copies(training, model.inner.bootstrap, seed, 0)
-    rows = _some(np.flatnonzero(copies == 0), LARGEST, random)
+    rows = _some(np.flatnonzero(copies == 0), MOST_ROWS, random)
     if not rows.size:
         return []
     table = model.soft().means()[0][1].of_tree(0)

@@ -26,7 +26,7 @@ from petiole.datasets.reading import FOREIGN, parse_columns
 from petiole.datasets.text import GZIP_MAGIC
 
 CELLS_AT_ONCE = 2_000_000
-LEAST_ROWS, LARGEST = 256, 65_536
+LEAST_ROWS, MOST_ROWS = 256, 65_536
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of Arrow's streaming format
 ARROW_NEEDED = "needs pyarrow: install it with pip install 'petiole[arrow]'"
 
@@ -39,7 +39,7 @@ def rows_at_once(n_columns: int) -> int:
     >>> rows_at_once(20), rows_at_once(100_000)
     (65536, 256)
     """
-    return min(LARGEST, max(LEAST_ROWS, CELLS_AT_ONCE // max(1, n_columns)))
+    return min(MOST_ROWS, max(LEAST_ROWS, CELLS_AT_ONCE // max(1, n_columns)))
 
 
 class Batch(Protocol):

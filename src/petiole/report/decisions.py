@@ -12,7 +12,7 @@ from petiole.report.curves import judged_of, rarest_class, rounded, shown_method
 from petiole.study import Study
 
 N_STEPS = 1000  # thresholds are multiples of 1 / N_STEPS, for which the counts are exact
-LARGEST = 2000  # of which the page has all probabilities
+MOST_ROWS = 2000  # of which the page has all probabilities
 MOST_EDITABLE = 8  # classes up to which the cost matrix has fields
 MOST_LISTED = 30  # classes up to which it is shown at all
 
@@ -65,7 +65,7 @@ def _rules(study: Study, cost: Floats) -> dict[str, Any]:
 
 def _probabilities(study: Study) -> dict[str, Any]:
     n, names = study.judged.n, shown_methods(study)
-    chosen = np.sort(np.random.default_rng(0).permutation(n)[:LARGEST])
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
     rows = {
         "truth": study.judged.codes[chosen].tolist(),
         "weight": rounded(study.judged.weights_or_ones()[chosen], 3),
