@@ -59,7 +59,7 @@ struct LazyData {
     measure_weights();
     log2_table.resize(std::min<std::size_t>(4 * std::size_t{dataset.n_rows()} + 1024, kLargestTable));
     for (std::size_t n = 1; n < log2_table.size(); ++n) log2_table[n] = std::log2(static_cast<double>(n));
-    for (RowId row = 0; row < dataset.n_rows(); ++row) keys.push_back(mix(row));
+    for (RowId row = 0; row < dataset.n_rows(); ++row) keys.push_back(derive_key(kRowKeys, row));
   }
 
   Units weight(RowId row) const { return weights.empty() ? 1 : weights[row]; }
@@ -70,6 +70,8 @@ struct LazyData {
 
  private:
   static constexpr std::size_t kLargestTable = std::size_t{1} << 22;
+  // Keys of rows must not be `mix` of small numbers: derive_key mixes those in, and the two would cancel.
+  static constexpr std::uint64_t kRowKeys = 0x6c617a79726f7773ULL;
 
   // Whole weights are their own units. Others become multiples of a power of two so small that a sum over any sample
   // keeps within the 53 bits of a double: sums are then exact, whatever their order.

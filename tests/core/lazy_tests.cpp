@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "lazy_options.hpp"
 
@@ -82,7 +83,7 @@ struct Problem {
 
 LazyTreeOptions random_options(Engine& engine) {
   LazyTreeOptions options;
-  options.max_tests = 1 + below(engine, 4);
+  options.max_tests = 1 + below(engine, below(engine, 4) == 0 ? 50 : 4);
   options.min_gain = 0.25 * below(engine, 5);
   options.min_samples_leaf = 1 + below(engine, 3);
   options.cousin_rule = static_cast<CousinRule>(below(engine, 3));
@@ -90,6 +91,7 @@ LazyTreeOptions random_options(Engine& engine) {
   options.path_prior = 0.5 * below(engine, 3);
   options.share_from = below(engine, 2) == 0 ? 1 : 512;
   if (below(engine, 2) == 0) options.max_nodes = static_cast<std::size_t>(1 + below(engine, 20));
+  if (below(engine, 2) == 0 || options.max_tests > 4) options.row_budget = static_cast<std::uint64_t>(1 + below(engine, 20000));
   return options;
 }
 
@@ -169,6 +171,18 @@ void test_graphs(Engine& engine) {
   }
 }
 
+// What a node's rows and the tests that are forbidden there are known by must not be what other rows are known by.
+void test_keys_derived_from_those_of_rows_are_others(Engine& engine) {
+  const Problem problem(engine, 300, 1, 2, 1);
+  const LazyOptionTrees trees = problem.trees({});
+  const std::vector<std::uint64_t>& keys = trees.data().keys;
+  std::set<std::uint64_t> known(keys.begin(), keys.end());
+  CHECK(known.size() == keys.size());
+  for (const std::uint64_t key : keys)
+    for (std::uint64_t branch = 0; branch < 300; ++branch) known.insert(derive_key(key, branch));
+  CHECK(known.size() == keys.size() * 301);
+}
+
 void test_equal_gains_are_equal() {
   const std::vector<Units> node = {6, 12, 9, 7};
   const std::vector<Units> swapped = {12, 6, 7, 9};
@@ -207,6 +221,7 @@ LazyTestResult lazy_tests() {
   test_answers(engine);
   test_out_of_bag(engine);
   test_graphs(engine);
+  test_keys_derived_from_those_of_rows_are_others(engine);
   test_equal_gains_are_equal();
   test_interrupt(engine);
   return result;
