@@ -76,14 +76,10 @@ std::uint32_t LazySearch::make_node(Rows&& rows, std::uint64_t hash, const Bans&
   return id;
 }
 
-// The key of an evaluation that knows the best test only is derived from that of the rows. Row r has the key mix(r), so a
-// branch below the number of rows would make a key that rows have already.
-constexpr std::uint64_t kBestOnly = std::uint64_t{1} << 40;
-
 std::uint32_t LazySearch::evaluated(const Rows& rows, std::uint64_t hash, bool best_only) {
   if (const std::uint32_t before = evaluated_.find(hash); before != KeyTable::kNone) return before;
   if (best_only) {
-    hash = derive_key(hash, kBestOnly);
+    hash = derive_key(hash, 1);
     if (const std::uint32_t before = evaluated_.find(hash); before != KeyTable::kNone) return before;
   }
   Evaluation evaluation;
