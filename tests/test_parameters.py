@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier, PETClassifier
+from petiole.ensemble import MOST_OOB_WEIGHT
 from petiole.parameters import LARGEST, MOST_THREADS, check_number, thread_count
 from petiole.smoothing import HGS, Curtailment, Laplace
 from petiole.smoothing import hgs as hgs_module
@@ -53,7 +54,7 @@ def test_parameters_that_would_give_no_probabilities(model, name):
 def test_the_largest_numbers_give_probabilities():
     for model in (
         PETClassifier(smoothing=Laplace(LARGEST)),
-        BaggedPETClassifier(3, oob_weight=LARGEST, random_state=0),
+        BaggedPETClassifier(3, oob_weight=MOST_OOB_WEIGHT, random_state=0),
         LazyOptionTreesClassifier(3, path_prior=LARGEST, gain_prior=LARGEST, random_state=0),
     ):
         proba = model.fit(X, Y).predict_proba(X)

@@ -408,7 +408,7 @@ def test_bad_parameters_are_named(golden_tree, estimator, message):
 
 
 def test_curtailment_wants_an_estimator_inside(golden_tree):
-    with pytest.raises(TypeError, match="smoothing='raw': must be None or a LeafEstimator"):
+    with pytest.raises(ValueError, match="smoothing='raw': must be None or a LeafEstimator"):
         Curtailment(smoothing="raw").node_probabilities(golden_tree)
 
 

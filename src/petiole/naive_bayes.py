@@ -16,7 +16,7 @@ from petiole.dataset import FeatureEncoder
 from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.grow import TrainingSet
-from petiole.parameters import LARGEST, check_number, check_whole
+from petiole.parameters import check_number, check_whole
 
 # A class that is impossible has log-odds of this size instead of infinite ones.
 IMPOSSIBLE = 1e9
@@ -84,7 +84,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
 
     def _check_parameters(self) -> None:
         check_whole("n_bins", self.n_bins, 1)
-        check_number("alpha", self.alpha, 0, LARGEST)
+        check_number("alpha", self.alpha, 0)
         check_whole("score_bins", self.score_bins, 1, optional=True)
 
     def _check_state(self, state: dict[str, Any]) -> None:

@@ -50,6 +50,7 @@ def write_report(study: Study, path: Any, *, title: str | None = None, command: 
 
     Examples
     --------
+    >>> import tempfile
     >>> from sklearn.datasets import load_iris
     >>> from petiole.report import write_report
     >>> from petiole.study import compare_methods

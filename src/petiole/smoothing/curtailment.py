@@ -59,7 +59,7 @@ class Curtailment(LeafEstimator):
         if self.smoothing is None:
             return
         if not isinstance(self.smoothing, LeafEstimator):
-            raise TypeError(f"smoothing={self.smoothing!r}: must be None or a LeafEstimator such as MEstimate()")
+            raise ValueError(f"smoothing={self.smoothing!r}: must be None or a LeafEstimator such as MEstimate()")
         self.smoothing.check_parameters()
 
     @property

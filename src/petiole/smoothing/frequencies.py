@@ -134,7 +134,7 @@ class MEstimate(LeafEstimator):
             if self.m not in ("auto", "cv", "honest"):
                 raise ValueError(f"m={self.m!r}: must be 'auto', 'cv', 'honest' or a number at least 0")
         else:
-            check_number("m", self.m, 0, LARGEST)
+            check_number("m", self.m, 0)
         if isinstance(self.base_rate, str) and self.base_rate not in ("training", "uniform"):
             raise ValueError(f"base_rate={self.base_rate!r}: must be 'training', 'uniform' or one number per class")
 

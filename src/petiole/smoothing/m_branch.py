@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from petiole import _core
-from petiole.parameters import LARGEST, check_choice, check_number
+from petiole.parameters import check_choice, check_number
 from petiole.smoothing.base import HeldOut, LeafEstimator, Table, minimise_on_held_out, need_learning
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class MBranch(LeafEstimator):
             if self.M != "honest":
                 raise ValueError(f"M={self.M!r}: must be 'honest' or a number at least 0")
         else:
-            check_number("M", self.M, 0, LARGEST)
+            check_number("M", self.M, 0)
 
     @property
     def needs_held_out(self) -> bool:
