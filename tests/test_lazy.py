@@ -247,8 +247,8 @@ def test_auto_takes_the_value_with_the_least_out_of_bag_loss():
         ({"min_samples_leaf": "big"}, "min_samples_leaf='big': must be a number at least 1, or 'auto'"),
         ({"bootstrap": "balanced"}, "bootstrap='balanced': must be one of 'stratified', 'plain', False"),
         ({"cousin_rule": "no"}, "cousin_rule='no': must be one of True, False, 'strict'"),
-        ({"gain_prior": -1}, "gain_prior=-1: must be a number between 0 and 1e+100"),
-        ({"path_prior": np.nan}, "path_prior=nan: must be a number between 0 and 1e+100"),
+        ({"gain_prior": -1}, "gain_prior=-1: must be a number at least 0"),
+        ({"path_prior": np.nan}, "path_prior=nan: must be a number at least 0"),
         ({"path_prior": 1e300}, "path_prior=1e+300: must be a number between 0 and 1e+100"),
         ({"oob_score": "yes"}, "oob_score='yes': must be one of True, False"),
         ({"verbose": -1}, "verbose=-1: must be a whole number at least 0"),
@@ -275,7 +275,7 @@ def test_leaves_larger_than_the_data_leave_the_root_to_answer(iris, parameters, 
     model = LazyOptionTreesClassifier(
         n_estimators=3, bootstrap="stratified", random_state=0, oob_score=True, **parameters
     )
-    for size in (1000, 1e18, 1e300):
+    for size in (1000, 1e18, 1e100):
         model.set_params(min_samples_leaf=size).fit(X, y, sample_weight=weights)
         answers = model.predict_proba(X)
         np.testing.assert_allclose(answers.sum(axis=1), 1)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -32,7 +31,7 @@ from petiole.files.checks import fields, require
 from petiole.forest import bootstrap_kind
 from petiole.grow import TrainingSet
 from petiole.lazy_paths import LazyExplanation, OptionGraph
-from petiole.parameters import LARGEST, check_choice, check_number, check_whole
+from petiole.parameters import check_choice, check_number, check_whole
 
 COUSIN_RULES = {True: "siblings", False: "none", "strict": "strict"}
 # What "auto" tries, and on how many rows at most.
@@ -272,13 +271,12 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         check_whole("n_estimators", self.n_estimators, 1)
         check_whole("max_tests", self.max_tests, 1)
         check_number("min_gain", self.min_gain, 0, 1)
-        bounds = {"min_samples_leaf": (1, math.inf), "gain_prior": (0, LARGEST), "path_prior": (0, LARGEST)}
-        for name, (least, most) in bounds.items():
+        for name, least in (("min_samples_leaf", 1), ("gain_prior", 0), ("path_prior", 0)):
             value = getattr(self, name)
             if isinstance(value, str) and value != "auto":
                 raise ValueError(f"{name}={value!r}: must be a number at least {least}, or 'auto'")
             if not isinstance(value, str):
-                check_number(name, value, least, most)
+                check_number(name, value, least)
         check_whole("max_nodes", self.max_nodes, 1, optional=True)
         check_choice("bootstrap", self.bootstrap, BOOTSTRAPS)
         check_choice("cousin_rule", self.cousin_rule, tuple(COUSIN_RULES))
