@@ -32,6 +32,7 @@ from petiole import (
     PETClassifier,
     ProbabilityForestClassifier,
     from_sklearn,
+    load,
 )
 from petiole import DualPerturbCombineClassifier as Dual
 from petiole.perturbation import Attributes
@@ -163,6 +164,35 @@ def test_scales_are_those_of_known_values():
     np.testing.assert_allclose(found.frequencies[2], [1 / 11, 10 / 11])
 
 
+def test_rows_of_weight_zero_are_absent():
+    """Also where they alone have a value."""
+    X, y = two_norms(60)
+    weights = np.ones(60)
+    weights[:20] = 0
+    X[20:, 1] = np.nan
+    model = Dual(PETClassifier(), 0.3).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.scales_, [*Dual(PETClassifier(), 0.3).fit(X[20:], y[20:]).scales_])
+    assert model.scales_[1] == 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("estimator", [PETClassifier(), DecisionTreeClassifier()])
+def test_perturbed_values_stay_finite(estimator):
+    X, y = two_norms(40)
+    X *= 1e30 if isinstance(estimator, DecisionTreeClassifier) else 1e307
+    for noise in (1.0, 1e100) if isinstance(estimator, PETClassifier) else (1.0,):
+        model = Dual(clone(estimator), noise, "monte_carlo", 4, random_state=0).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_nothing_is_searched_where_no_row_is_unseen(tmp_path):
+    X, y = two_norms(2)
+    model = Dual(BaggedPETClassifier(1, random_state=0), random_state=0).fit(X[:1], y[:1])
+    assert model.noise_ == 0 and model.noise_search_.shape == (0, 2)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict_proba(X), model.predict_proba(X))
+
+
 def test_one_level_per_attribute():
     X, y = two_norms()
     levels = np.array([0.5, 0.0, 0.1, 0.3])
@@ -282,13 +312,20 @@ def test_scikit_learns_trees_by_conversion(kind):
     [
         ({"noise": -0.1}, r"noise=-0.1: must be a number at least 0"),
         ({"noise": np.inf}, r"noise=inf: must be a number between 0 and 1e\+100"),
-        ({"noise": "much"}, r"noise='much': must be one of 'auto', 'per_attribute', 'or a number at least 0"),
-        ({"noise": [0.1, 0.2]}, r"noise=\[0.1, 0.2\]: must be 'auto', 'per_attribute', a number at least 0, or 4 such"),
+        (
+            {"noise": "much"},
+            r"noise='much': must be one of 'auto', 'per_attribute', or a number at least 0, or one per",
+        ),
+        ({"noise": [0.1, 0.2]}, r"noise=\[0.1, 0.2\]: must be 'auto', .* a number between 0 and 1e\+100, or 4 such"),
         ({"noise": [0.1, 0.2, -1, 0]}, r"must be 'auto', .* or 4 such numbers, one per attribute"),
+        ({"noise": [0.1, 0.2, 1e300, 0]}, r"must be 'auto', .* or 4 such numbers, one per attribute"),
+        ({"noise": 1e300}, r"noise=1e\+300: must be a number between 0 and 1e\+100"),
+        ({"noise": "or a number at least 0, or one per attribute"}, r"noise='or a .*: must be one of 'auto'"),
         ({"noise": None}, r"noise=None: must be 'auto'"),
         ({"noise": True}, r"noise=True: must be a number"),
         ({"nominal_noise": 1.5}, r"nominal_noise=1.5: must be a number between 0 and 1"),
-        ({"nominal_noise": "x"}, r"nominal_noise='x': must be one of 'auto'"),
+        ({"nominal_noise": "x"}, r"nominal_noise='x': must be one of 'auto', or a number between 0 and 1"),
+        ({"nominal_noise": "or a number between 0 and 1"}, r"nominal_noise='or a .*: must be one of 'auto'"),
         ({"mode": "fast"}, r"mode='fast': must be one of 'exact', 'product', 'monte_carlo'"),
         ({"n_perturbations": 0}, r"n_perturbations=0: must be a whole number at least 1"),
         ({"aggregate": "max"}, r"aggregate='max': must be one of 'mean', 'vote'"),

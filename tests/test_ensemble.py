@@ -341,6 +341,8 @@ def test_probability_forest_refuses(parameters, message, iris):
 def test_out_of_bag_rows_have_a_bounded_weight(kind, iris):
     with pytest.raises(ValueError, match=r"oob_weight=1e\+300: must be a number between 0 and 1e\+06"):
         kind(4, oob_weight=1e300).fit(*iris)
+    with pytest.raises(ValueError, match=r"^oob_weight='or a number at least 0': must be "):
+        kind(4, oob_weight="or a number at least 0").fit(*iris)
     X, y = iris
     proba = kind(4, oob_weight=1e6, oob_score=True, random_state=0).fit(X[::9], y[::9]).oob_predict_proba_
     np.testing.assert_allclose(proba[~np.isnan(proba[:, 0])].sum(axis=1), 1.0, atol=1e-9)

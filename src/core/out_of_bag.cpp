@@ -8,8 +8,6 @@ namespace {
 
 constexpr std::size_t kRowsPerItem = 2048;
 constexpr std::size_t kRowsPerBallot = 256;  // whose votes stay in the first cache
-// Weights below this are what subtraction leaves of nothing.
-constexpr double kNothing = 1e-9;
 
 // Runs body(thread, begin, end) over rows in parallel.
 template <class F>
@@ -103,12 +101,11 @@ void out_of_bag_frequencies(const Members& members, const LeafTables& counts, do
         if (counts.holds(t, leaf, other)) own_share += part;
       });
     }
-    const double own = oob_weight * rows.weight(row) * own_share;
     // What is left is added up: taken from the sum, a heavy row would leave little but rounding.
-    const double rest = std::max(0.0, from[y] - own);
+    const double rest = left_of(from[y], oob_weight * rows.weight(row) * own_share);
     double total = rest;
     for (std::size_t k = 0; k < width; ++k) total += k == y ? 0.0 : from[k];
-    if (total <= kNothing) return 0.0;
+    if (total <= 0) return 0.0;
     const double scale = share / total;
     for (std::size_t k = 0; k < width; ++k) to[k] += scale * (k == y ? rest : from[k]);
     return share;

@@ -12,6 +12,13 @@ struct TrainingRows {
   double weight(std::size_t row) const { return weights == nullptr ? 1.0 : weights[row]; }
 };
 
+// What is left of a weight when a row is taken out of it; a trace beside the weight is what rounding leaves of nothing.
+inline double left_of(double weight, double taken) {
+  constexpr double kTrace = 1e-12;
+  const double left = weight - taken;
+  return left > kTrace * weight ? left : 0.0;
+}
+
 // Which rows are asked: those listed, or all.
 struct Asked {
   const RowId* rows = nullptr;  // null: all

@@ -6,8 +6,6 @@ namespace petiole {
 namespace {
 
 constexpr std::size_t kRowsPerItem = 64;
-// Weights below this are what subtraction leaves of nothing.
-constexpr double kNothing = 1e-9;
 
 // Runs body(row) in parallel.
 template <class F>
@@ -56,10 +54,11 @@ void soft_out_of_bag_frequencies(const SoftRows& rows, const LeafTables& counts,
       const double own = own_weight(rows, t, row, [&](LeafId other) {
         return counts.has_own_counts() ? other == leaf : counts.holds(t, leaf, other);
       });
-      const double total = std::accumulate(from, from + width, -own);
-      if (total <= kNothing) return;
-      for (std::size_t k = 0; k < width; ++k) to[k] += mass / total * from[k];
-      to[y] -= mass / total * std::min(own, from[y]);
+      const double left = left_of(from[y], own);
+      double total = left;
+      for (std::size_t k = 0; k < width; ++k) total += k == y ? 0.0 : from[k];
+      if (total <= 0) return;
+      for (std::size_t k = 0; k < width; ++k) to[k] += mass / total * (k == y ? left : from[k]);
       share += mass;
     });
     divide_or_nan(to, width, share);
@@ -98,14 +97,14 @@ void add_row(const VoteTables::OfTree& tables, std::size_t row, double oob_weigh
              double mass, Answer& answer) {
   const std::size_t j = tables.row_vote[row], n_classes = answer.weight.size();
   const auto begin = static_cast<std::size_t>(tables.entry_start[row]), end = static_cast<std::size_t>(tables.entry_start[row + 1]);
-  const auto mixed = [&](std::size_t e) { return tables.in_bag[e] + oob_weight * tables.out_of_bag[e]; };
-  double total = -own;
-  for (std::size_t e = begin; e < end; ++e) total += mixed(e);
-  if (total <= kNothing) return;
-  for (std::size_t e = begin; e < end; ++e) {
-    const std::size_t k = tables.entry_class[e];
-    answer.said[j * n_classes + k] += mass / total * (k == own_class ? std::max(0.0, mixed(e) - own) : mixed(e));
-  }
+  const auto left = [&](std::size_t e) {
+    const double mixed = tables.in_bag[e] + oob_weight * tables.out_of_bag[e];
+    return tables.entry_class[e] == own_class ? left_of(mixed, own) : mixed;
+  };
+  double total = 0;
+  for (std::size_t e = begin; e < end; ++e) total += left(e);
+  if (total <= 0) return;
+  for (std::size_t e = begin; e < end; ++e) answer.said[j * n_classes + tables.entry_class[e]] += mass / total * left(e);
   answer.share[j] += mass;
 }
 

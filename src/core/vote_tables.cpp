@@ -13,8 +13,6 @@ constexpr std::size_t kRowsPerBlock = 256;
 constexpr std::size_t kMostRowsPerBlock = 1024;
 // Numbers in the answers of a block of rows.
 constexpr std::size_t kAnswerNumbers = 1 << 14;
-// Weights below this are what subtraction leaves of nothing.
-constexpr double kNothing = 1e-9;
 
 // Appends rows to the last leaf.
 class RowWriter {
@@ -199,12 +197,12 @@ void VoteTables::add_leaf(std::size_t tree, LeafId leaf, double share, double ow
     const double removed = static_cast<int>(j) == own_vote ? own : 0.0;
     const Item* const last = head + 1 + head->n_entries;
     const auto left = [&](const Item& entry) {
-      return entry.label == own_class ? std::max(0.0, entry.weight - removed) : entry.weight;
+      return entry.label == own_class ? left_of(entry.weight, removed) : entry.weight;
     };
     // Added up, since a heavy row taken from the sum would leave little but rounding.
     double total = head->weight;
     if (removed > 0) total = std::accumulate(head + 1, last, 0.0, [&](double sum, const Item& entry) { return sum + left(entry); });
-    if (total <= kNothing) continue;
+    if (total <= 0) continue;
     const double scale = share / total;
     double* said = answer.said.data() + j * answer.n_classes;
     for (const Item* entry = head + 1; entry != last; ++entry) said[entry->label] += scale * left(*entry);
@@ -225,7 +223,7 @@ class VoteTables::WinnersRows {
     const Item* head = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf)];
     const Item* const end = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf) + 1];
     while (head != end && static_cast<int>(head->label) != winner) head += 1 + head->n_entries;
-    if (head == end || head->weight <= kNothing) return;
+    if (head == end || head->weight <= 0) return;
     const double scale = share / head->weight;
     double* said = said_.data() + row * n_classes_;
     for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry) said[entry->label] += scale * entry->weight;

@@ -265,11 +265,11 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         check_choice("tune_on", self.tune_on, TUNE_ON)
         check_whole("verbose", self.verbose, 0)
         if isinstance(self.noise, str):
-            check_choice("noise", self.noise, (*LEARNED, "or a number at least 0, or one per attribute"))
+            check_choice("noise", self.noise, LEARNED, otherwise="a number at least 0, or one per attribute")
         elif isinstance(self.noise, Real):
             check_number("noise", self.noise, 0)
         if isinstance(self.nominal_noise, str):
-            check_choice("nominal_noise", self.nominal_noise, ("auto", "or a number between 0 and 1"))
+            check_choice("nominal_noise", self.nominal_noise, ("auto",), otherwise="a number between 0 and 1")
         else:
             check_number("nominal_noise", self.nominal_noise, 0, 1)
         self._check_estimator()
@@ -309,8 +309,8 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
             levels = np.empty(0)
         if levels.shape != (n_features,) or not ((levels >= 0) & (levels <= LARGEST)).all():
             raise ValueError(
-                f"noise={self.noise!r}: must be 'auto', 'per_attribute', a number at least 0, or {n_features} such "
-                "numbers, one per attribute"
+                f"noise={self.noise!r}: must be 'auto', 'per_attribute', a number between 0 and {LARGEST:g}, or "
+                f"{n_features} such numbers, one per attribute"
             )
 
     def _noise_now(self) -> Noise:

@@ -271,7 +271,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         check_whole("n_estimators", self.n_estimators, 1)
         check_whole("max_tests", self.max_tests, 1)
         check_number("min_gain", self.min_gain, 0, 1)
-        for name, least in {"min_samples_leaf": 1, "gain_prior": 0, "path_prior": 0}.items():
+        for name, least in (("min_samples_leaf", 1), ("gain_prior", 0), ("path_prior", 0)):
             value = getattr(self, name)
             if isinstance(value, str) and value != "auto":
                 raise ValueError(f"{name}={value!r}: must be a number at least {least}, or 'auto'")

@@ -593,7 +593,7 @@ def _check_choices(model: Any) -> None:
     check_choice("voters", model.voters, ("all", "as_out_of_bag"))
     check_choice("rows", model.rows, ("winner", "shared"))
     if isinstance(model.oob_weight, str):
-        check_choice("oob_weight", model.oob_weight, ("auto", "or a number at least 0"))
+        check_choice("oob_weight", model.oob_weight, ("auto",), otherwise=f"a number between 0 and {MOST_OOB_WEIGHT:g}")
     else:
         check_number("oob_weight", model.oob_weight, 0, MOST_OOB_WEIGHT)
 

@@ -14,6 +14,8 @@ from petiole.dataset import FeatureEncoder
 from petiole.perturbation import Perturbation
 from petiole.tables import read_table
 
+LARGEST_VALUE = np.finfo(np.float64).max
+
 
 class Draws(NamedTuple):
     """The noise of one perturbed copy: what is added to numbers, and for nominal attributes a category or -1 (kept)."""
@@ -41,10 +43,16 @@ def draw(perturbation: Perturbation, n_perturbations: int, seed: int) -> Iterato
 
 def perturbed_matrix(matrix: npt.NDArray[Any], draws: Draws) -> Floats:
     """Encoded rows with noise; what is missing stays missing."""
-    found = matrix.astype(np.float64) + draws.shift
+    found = shifted(matrix, draws.shift)
     for j in np.flatnonzero(draws.category >= 0):
         found[~np.isnan(found[:, j]), j] = draws.category[j]
     return found
+
+
+def shifted(values: npt.NDArray[Any], shift: Any) -> Floats:
+    """Values with noise added; they stay finite."""
+    with np.errstate(over="ignore"):
+        return np.clip(values.astype(np.float64) + shift, -LARGEST_VALUE, LARGEST_VALUE)
 
 
 class PerturbedTable:
@@ -78,7 +86,7 @@ class PerturbedTable:
         found = self.array.astype(np.float64 if as_numbers else object)
         for j in moved:
             known = ~np.isnan(self.matrix[:, j])
-            found[known, j] = self.matrix[known, j] + draws.shift[j]
+            found[known, j] = shifted(self.matrix[known, j], draws.shift[j])
         for j in drawn:
             found[~np.isnan(self.matrix[:, j]), j] = self._category(j, draws)
         return found
@@ -88,7 +96,7 @@ class PerturbedTable:
         backend = self.frame.implementation
         changed = []
         for j in moved:
-            values = self.matrix[:, j].astype(np.float64) + draws.shift[j]
+            values = shifted(self.matrix[:, j], draws.shift[j])
             changed.append(nw.new_series(names[j], values, nw.Float64(), backend=backend))
         for j in drawn:
             old, value = self.frame[names[j]], self._category(j, draws)

@@ -120,7 +120,8 @@ def _search(
         return found
 
     searched = golden_section(loss, most)
-    return searched if np.isfinite([loss for _, loss in searched.tried]).any() else Searched(0.0, searched.tried)
+    # Without a row to ask there is no loss, and nothing has been tried.
+    return searched if np.isfinite([loss for _, loss in searched.tried]).any() else Searched(0.0, [])
 
 
 def _per_attribute(

@@ -17,10 +17,11 @@ LARGEST = 1e100
 MOST_THREADS = 16
 
 
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """``value`` is one of ``choices``."""
+def check_choice(name: str, value: Any, choices: tuple[Any, ...], *, otherwise: str = "") -> None:
+    """``value`` is one of ``choices``; ``otherwise`` names in the error what else it could be."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        raise ValueError(f"{name}={value!r}: must be one of {', '.join(repr(choice) for choice in choices)}")
+        named = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name}={value!r}: must be one of {named}{f', or {otherwise}' if otherwise else ''}")
 
 
 def check_whole(name: str, value: Any, least: int, *, optional: bool = False) -> None:

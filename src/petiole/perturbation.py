@@ -19,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 
 # The largest share of a query's mass that may end in a wrong leaf because negligible branches are not entered.
 TOLERANCE = 1e-4
+# The largest standard deviation of noise, so that what is drawn from it is finite.
+MOST_SCALE = 1e306
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,14 @@ class Attributes(Savable):
 
     @classmethod
     def of(cls, matrix: npt.NDArray[Any], weights: Floats | None, n_categories: npt.NDArray[np.int32]) -> Attributes:
-        """Learn them from encoded training rows; σ is that of the whole set (no correction of degrees of freedom)."""
+        """Learn them from encoded training rows; σ is that of the whole set (no correction of degrees of freedom).
+
+        A row of weight zero is absent.
+        """
         scales, frequencies = np.zeros(len(n_categories)), []
+        present = np.ones(len(matrix), dtype=bool) if weights is None else weights > 0
         for j, n in enumerate(n_categories):
-            known = ~np.isnan(matrix[:, j])
+            known = present & ~np.isnan(matrix[:, j])
             values, of_values = matrix[known, j], None if weights is None else weights[known]
             frequencies.append(_frequencies(values, of_values, int(n)))
             if n == 0:
@@ -106,7 +112,7 @@ class Attributes(Savable):
         """Noise of λσ on numbers (one λ, or one per attribute), and of probability q on categories."""
         swap = np.array([nominal_noise if one.size else 0.0 for one in self.frequencies])
         with np.errstate(over="ignore"):
-            scale = np.minimum(self.scales * noise, np.finfo(np.float64).max)
+            scale = np.minimum(self.scales * noise, MOST_SCALE)
         return Perturbation(scale, swap, self.frequencies, mode, tolerance)
 
 

@@ -198,15 +198,17 @@ void test_equal_gains_are_equal() {
 }
 
 void test_interrupt(Engine& engine) {
-  const Problem problem(engine, 400, 6, 3, 40);
+  const Problem problem(engine, 4000, 6, 3, 40);
   const LazyOptionTrees trees = problem.trees({});
+  LazyTreeOptions options;
+  options.share_from = 5000;  // every query looks at all rows itself, which is work enough for each thread to ask
   for (const int n_threads : {1, 3}) {
     ThreadPool pool(n_threads);
     Interrupt always([] { return true; });
     Progress progress;
     bool stopped = false;
     try {
-      trees.predict(problem.query_matrix(), {}, pool, always, progress);
+      trees.predict(problem.query_matrix(), options, pool, always, progress);
     } catch (const Interrupted&) {
       stopped = true;
     }
