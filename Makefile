@@ -22,6 +22,7 @@ sanitize:  ## the C++ core has no memory error and no undefined behaviour
 
 forge:     ## forged model files are refused or give probabilities
 	python tests/forge.py --mutants 100000 --seed 0
+	python tests/forge.py --strange
 
 kills:     ## commands that are killed leave whole files, and a later run cleans up
 	python tests/kill_writers.py --kills 50

@@ -9,6 +9,7 @@ import copy
 import hashlib
 import json
 import math
+import re
 import struct
 
 import numpy as np
@@ -163,6 +164,43 @@ def forged(whole: bytes, rng: np.random.Generator) -> bytes:
         change(parts, names[rng.integers(len(names))] if names else "", rng)
         if change in LAST_CHANGES or not parts.model:
             break
+    return parts.joined()
+
+
+def places_of(whole: bytes) -> list[tuple[str, tuple]]:
+    """Every place of the description that holds a value, with a name by which places of the same meaning are equal."""
+    found = []
+
+    def walk(value, name, path):
+        found.append((name, path))
+        for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+            walk(value[key], f"{name}.{key if isinstance(key, str) else '*'}", (*path, key))
+
+    for index, one in enumerate(Parts(whole).model["objects"]):
+        for section in one:
+            walk(one[section], f"{one['class']}.{section}", ("objects", index, section))
+    return found
+
+
+def with_value(whole: bytes, path: tuple, value: object) -> bytes:
+    """The file with something else at a place of the description."""
+    parts = Parts(whole)
+    holder = parts.model
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = copy.deepcopy(value)
+    return parts.joined()
+
+
+def arrays_of(whole: bytes) -> list[tuple[str, str]]:
+    """The names of all arrays, each with a name by which arrays of the same meaning are equal."""
+    return [(re.sub(r"\.\d+", ".*", name), name) for name in sorted(Parts(whole).header)]
+
+
+def with_array(whole: bytes, name: str, change, rng: np.random.Generator) -> bytes:
+    """The file with one change to an array, one of ``ARRAY_CHANGES``."""
+    parts = Parts(whole)
+    change(parts, name, rng)
     return parts.joined()
 
 

@@ -7,6 +7,8 @@ right (`file_mutations.forged`). It must be refused with petiole's own error, or
 Everything else is a finding: another error, a row that does not sum to 1, a model that cannot be saved again, a crash,
 much memory, and a load or an answer that takes longer than the limit. Findings that are alike are reported once, with
 the number of the first mutant; `--only NUMBER` makes that one again. The exit status is 1 if there are findings.
+`--strange` puts every value of a list of strange ones at every place of a description, and changes every array in every
+way, instead of doing so by chance.
 
 Mutants are tried one after the other in a child process, so that a crash or an endless loop ends that process only.
 """
@@ -30,18 +32,21 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import petiole
 from file_models import MAKERS, answers, assert_same_answers, made
-from file_mutations import forged
+from file_mutations import ARRAY_CHANGES, STRANGE, arrays_of, forged, places_of, with_array, with_value
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.files import ModelFileError
 from petiole.score_calibrator import ScoreCalibrator
 
 N_QUERIES = 4
+# Of each kind, to each array, with --strange.
+N_CHANGES = 6
 LONGEST_SECONDS = 20.0
 # Enough for Python, NumPy and scikit-learn with room to spare, too little for what a forged number may ask for.
 MOST_BYTES = 6 * 2**30
@@ -88,6 +93,37 @@ class Mutants:
                 return None
             check_harmless(model, queries_of(self.name(number)), self.folder)
         return "loaded"
+
+
+class StrangeValues(Mutants):
+    """Every strange value at every place of a description, and every kind of change to every array, some times.
+
+    Places and arrays of the same meaning are taken once.
+    """
+
+    def __init__(self, seed: int, names: list[str], folder: Path) -> None:
+        super().__init__(seed, names, folder)
+        places, arrays = {}, {}
+        for name in names:
+            for meaning, path in places_of(self._file(name)):
+                places.setdefault(meaning, (name, path))
+            for meaning, array in arrays_of(self._file(name)):
+                arrays.setdefault(meaning, (name, array))
+        changes = [change for change in dict.fromkeys(ARRAY_CHANGES) for _ in range(N_CHANGES)]
+        self._made = [(name, path, value) for name, path in places.values() for value in STRANGE]
+        self._made += [(name, array, change) for name, array in arrays.values() for change in changes]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def name(self, number: int) -> str:
+        return self._made[number][0]
+
+    def make(self, number: int) -> bytes:
+        name, place, change = self._made[number]
+        if isinstance(place, tuple):
+            return with_value(self._file(name), place, change)
+        return with_array(self._file(name), place, change, np.random.default_rng([self.seed, number]))
 
 
 @functools.cache
@@ -144,7 +180,7 @@ def check_probabilities(proba, model) -> None:
 # The child process: says the number of each mutant before it is tried, and afterwards what came of it.
 
 
-def work(seed: int, names: list[str], numbers: range, folder: Path) -> None:
+def work(kind: type[Mutants], seed: int, names: list[str], first: int, end: int | None, folder: Path) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, hard))
     # A forged model may be talkative: what it prints must not come between our messages.
@@ -154,11 +190,11 @@ def work(seed: int, names: list[str], numbers: range, folder: Path) -> None:
     def tell(**message) -> None:
         print(json.dumps(message), file=say, flush=True)
 
-    mutants = Mutants(seed, names, folder)
-    for name in {mutants.name(number) for number in numbers[: len(names)]}:
+    mutants = kind(seed, names, folder)
+    for name in names:
         mutants._file(name)  # made before the clock runs
-    for number in numbers:
-        tell(number=number)
+    for number in range(first, len(mutants) if end is None else end):
+        tell(number=number, name=mutants.name(number))
         try:
             tell(outcome=mutants.try_one(number) or "refused")
         except Exception as error:
@@ -177,30 +213,42 @@ def described(error: BaseException) -> str:
 # The parent.
 
 
-def watch(seed: int, names: list[str], first: int, end: int, seconds: float, start=None) -> Iterator[tuple[int, str]]:
-    """What becomes of each mutant: "refused", "loaded" or a finding. A child that dies or hangs is replaced."""
-    while first < end:
+class Outcome(NamedTuple):
+    """What became of a mutant: "refused", "loaded" or a finding."""
+
+    number: int
+    name: str
+    what: str
+
+
+def watch(start, first: int, seconds: float) -> Iterator[Outcome]:
+    """What becomes of each mutant from the first on. A child that dies or hangs is replaced by ``start(first)``."""
+    while True:
         number = None
-        with tempfile.TemporaryDirectory() as folder, (start or child)(seed, names, first, end, folder) as process:
+        with start(first) as process:
             for message in messages(process, seconds):
                 if "number" in message:
-                    number = message["number"]
+                    number, name = message["number"], message["name"]
                 elif message["outcome"] == "end":
                     return
                 else:
-                    yield number, message.get("what", message["outcome"])
+                    yield Outcome(number, name, message.get("what", message["outcome"]))
                     first, number = number + 1, None
             status = process.poll()
             if number is None:
                 raise RuntimeError(f"the child process ended with status {status} before mutant {first}")
             ended = f"no answer after {seconds:g} s" if status is None else f"process ended with status {status}"
-            yield number, f"{ended} ({names[number % len(names)]})"
+            yield Outcome(number, name, f"{ended} ({name})")
             first = number + 1
 
 
-def child(seed: int, names: list[str], first: int, end: int, folder: str):
-    command = [sys.executable, __file__, "--worker", folder, "--seed", str(seed), "--mutants", str(end)]
-    return running([*command, "--first", str(first), "--models", ",".join(names)])
+@contextlib.contextmanager
+def child(seed: int, names: list[str], end: int | None, first: int):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--worker", folder, "--seed", str(seed), "--models", ",".join(names)]
+        command += ["--strange"] if end is None else ["--mutants", str(end)]
+        with running([*command, "--first", str(first)]) as process:
+            yield process
 
 
 @contextlib.contextmanager
@@ -229,18 +277,24 @@ def messages(process, seconds: float) -> Iterator[dict]:
             yield from map(json.loads, lines)
 
 
-def forge(seed: int, mutants: int, *, names=None, first: int = 0, seconds: float = LONGEST_SECONDS, report=None):
-    """Try mutants; returns how many were refused and loaded, and the findings with their counts and first mutants."""
+def forge(
+    seed: int, mutants: int | None, *, names=None, first: int = 0, seconds: float = LONGEST_SECONDS, report=None
+) -> tuple[Counter[str], dict[str, list]]:
+    """Try mutants, or every strange value if ``mutants`` is None.
+
+    Returns how many were refused and loaded, and the findings: how often, the first mutant, and of which model it is.
+    """
     outcomes: Counter[str] = Counter()
     findings: dict[str, list] = {}
     began = time.monotonic()
-    for number, outcome in watch(seed, list(names or MAKERS), first, first + mutants, seconds):
-        if outcome in ("refused", "loaded"):
-            outcomes[outcome] += 1
+    start = functools.partial(child, seed, list(names or MAKERS), None if mutants is None else first + mutants)
+    for number, name, what in watch(start, first, seconds):
+        if what in ("refused", "loaded"):
+            outcomes[what] += 1
         else:
-            findings.setdefault(outcome, [0, number])[0] += 1
-            if report and findings[outcome][0] == 1:
-                report(f"mutant {number}: {outcome}")
+            findings.setdefault(what, [0, number, name])[0] += 1
+            if report and findings[what][0] == 1:
+                report(f"mutant {number} ({name}): {what}")
         if report and (number + 1) % 5000 == 0:
             report(f"{number + 1:,} mutants in {time.monotonic() - began:.0f} s")
     return outcomes, findings
@@ -249,6 +303,7 @@ def forge(seed: int, mutants: int, *, names=None, first: int = 0, seconds: float
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=100_000)
+    parser.add_argument("--strange", action="store_true", help="every strange value at every place, instead of chance")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutant")
     parser.add_argument("--models", default=",".join(MAKERS), help="names of file_models.py, with commas between")
@@ -257,33 +312,37 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="with --only: where to leave the file")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    names = options.models.split(",")
+    names, kind = options.models.split(","), StrangeValues if options.strange else Mutants
     if options.worker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent sees to it
-        work(options.seed, names, range(options.first, options.mutants), options.worker)
+        work(kind, options.seed, names, options.first, None if options.strange else options.mutants, options.worker)
         return 0
     if options.only is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            mutants = Mutants(options.seed, names, Path(folder))
-            if options.keep:
-                options.keep.write_bytes(mutants.make(options.only))
-            print(mutants.name(options.only), mutants.try_one(options.only) or "refused")
-        return 0
+        return try_only(kind, names, options)
     outcomes, findings = forge(
         options.seed,
-        options.mutants,
+        None if options.strange else options.mutants,
         names=names,
         first=options.first,
         seconds=options.seconds,
-        report=lambda text: print(text, flush=True),
+        report=functools.partial(print, flush=True),
     )
     print(
-        f"{sum(outcomes.values()):,} mutants were refused ({outcomes['refused']:,}) or gave probabilities "
+        f"{outcomes.total():,} mutants were refused ({outcomes['refused']:,}) or gave probabilities "
         f"({outcomes['loaded']:,}); findings: {len(findings)}"
     )
-    for what, (count, number) in sorted(findings.items(), key=lambda item: -item[1][0]):
-        print(f"{count:6} times, first mutant {number} ({names[number % len(names)]}): {what}")
+    for what, (count, number, name) in sorted(findings.items(), key=lambda item: -item[1][0]):
+        print(f"{count:6} times, first mutant {number} ({name}): {what}")
     return 1 if findings else 0
+
+
+def try_only(kind: type[Mutants], names: list[str], options) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        mutants = kind(options.seed, names, Path(folder))
+        if options.keep:
+            options.keep.write_bytes(mutants.make(options.only))
+        print(mutants.name(options.only), mutants.try_one(options.only) or "refused", flush=True)
+    return 0
 
 
 if __name__ == "__main__":

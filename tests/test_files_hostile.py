@@ -104,13 +104,13 @@ def test_a_mutant_that_hangs_or_crashes_is_a_finding():
     say = "import json, os, time; say = lambda **message: print(json.dumps(message), flush=True); "
     then = ["time.sleep(60)", "os.abort()", "say(outcome='refused'); say(outcome='end')"]
 
-    def start(seed, names, first, end, folder):
-        return running([sys.executable, "-c", f"{say} say(number={first}); {then[first]}"])
+    def start(first):
+        return running([sys.executable, "-c", f"{say} say(number={first}, name='pet'); {then[first]}"])
 
-    assert list(watch(0, ["pet"], 0, 3, 0.5, start)) == [
-        (0, "no answer after 0.5 s (pet)"),
-        (1, f"process ended with status {-signal.SIGABRT} (pet)"),
-        (2, "refused"),
+    assert list(watch(start, 0, 0.5)) == [
+        (0, "pet", "no answer after 0.5 s (pet)"),
+        (1, "pet", f"process ended with status {-signal.SIGABRT} (pet)"),
+        (2, "pet", "refused"),
     ]
 
 
@@ -275,6 +275,9 @@ FORGED_NUMBERS = {
     "a": ("beta", "BetaMap", "state", "a", 1e308, "a:"),
     "columns": ("expected_profit", "ExpectedProfitClassifier", "parameters", "amount_columns", ["x"], "amount_columns"),
     "too many": ("expected_profit", "ExpectedProfitClassifier", "parameters", "amount_columns", [0, 1, 2], "columns"),
+    "mixed columns": ("expected_profit", "ExpectedProfitClassifier", "parameters", "amount_columns", [True, 2], "all"),
+    "samples": ("lazy", "LazyOptionTreesClassifier", "parameters", "n_estimators", 65_536, "n_estimators"),
+    "no threads": ("pet", "PETClassifier", "parameters", "n_jobs", 0, "n_jobs"),
     "regressor": ("expected_profit", "ExpectedProfitClassifier", "parameters", "regressor", 1.5, "LinearRegression"),
     "scalar": (
         *("pet", "PETClassifier", "parameters", "confidence"),

@@ -42,6 +42,7 @@ CHOICES: dict[str, tuple[float, ...]] = {
 }
 ROWS_TO_CHOOSE_BY = 500
 CELLS_AT_ONCE = 4_000_000
+MOST_SAVED_SAMPLES = 10_000
 
 
 class LazyOptionTreesClassifier(TreeBasedClassifier):
@@ -158,6 +159,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         require(training.classes.tolist() == state["classes_"].tolist(), "training_: must have the same classes")
         same = np.array_equal(training.n_categories, encoder.n_categories)
         require(same, "training_: must have the columns of encoder_")
+        most = MOST_SAVED_SAMPLES  # samples are not in the file, but drawn again
+        require(self._n_samples() <= most, f"n_estimators={self.n_estimators!r}: files hold at most {most:,}")
         what = f"{self._n_samples():,} samples of {training.n_rows:,} rows"
         checks.check_memory(4 * self._n_samples() * training.n_rows, what)
 

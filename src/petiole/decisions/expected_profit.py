@@ -115,7 +115,7 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
         """The columns of the regression, by name where there are names, else by number."""
         names = state.get("feature_names_in_")
         known = list(range(state["n_features_in_"])) if names is None else names.tolist()
-        chosen = known if self.amount_columns is None else _chosen(known, np.asarray(self.amount_columns))
+        chosen = known if self.amount_columns is None else _chosen(known, self.amount_columns)
         return [*chosen, PROBABILITY_COLUMN] if self.add_probability else chosen
 
     def __init__(
@@ -245,8 +245,11 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
         return np.asarray(self.regressor_.predict(self._regressors(X, lambda: chances)), dtype=np.float64).ravel()
 
 
-def _chosen(known: list[Any], asked: Array) -> list[Any]:
+def _chosen(known: list[Any], amount_columns: Any) -> list[Any]:
     """Those of the known columns that are asked for by name, by number or by a mask."""
+    alike = isinstance(amount_columns, np.ndarray) or len(set(map(type, amount_columns))) <= 1
+    require(alike, "amount_columns: must be all names or all numbers")
+    asked = np.asarray(amount_columns)
     require(asked.ndim == 1 and asked.dtype.kind in "iubUO", "amount_columns: must be a list of names or of numbers")
     if asked.dtype.kind in "UO":
         require(all(column in known for column in asked.tolist()), "amount_columns: must be columns of the fit")

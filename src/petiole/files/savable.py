@@ -114,9 +114,14 @@ class SavableModel(SavableEstimator):
         save(self, path)
 
 
+def _threads(value: Any) -> None:
+    checks.whole(-4096, 4096)(value)
+    require(value != 0, "must not be 0")
+
+
 # Every classifier has some of these, and none checks them when it is fitted.
 _COMMON = {
-    "n_jobs": checks.none_or(checks.whole(-4096, 4096)),
+    "n_jobs": checks.none_or(_threads),
     "verbose": checks.number(0),
     "random_state": checks.none_or(
         lambda value: None if type(value).__name__ == "RandomState" else checks.whole(0, 2**32 - 1)(value)
