@@ -61,9 +61,9 @@ def check_case(
     case, outcome = make_case(number, only), Outcome(number)
     costly = laws.COSTLY[int(case.rng.integers(len(laws.COSTLY)))]
     with laws.arithmetic_warnings_are_errors():
-        fitted = _attempt(case, laws.fits_or_refuses, seconds, outcome)
+        fitted = attempt(case, laws.fits_or_refuses, seconds, outcome)
         for law in (always or (*laws.CHEAP, costly)) if fitted else ():
-            if not _attempt(case, law, seconds, outcome) and law is laws.probabilities:
+            if not attempt(case, law, seconds, outcome) and law is laws.probabilities:
                 break  # the other laws compare with these
     outcome.n_fits = case.n_fits
     return outcome
@@ -73,7 +73,7 @@ def describe_case(number: int, only: str | None = None) -> str:
     return make_case(number, only).describe()
 
 
-def _attempt(case: laws.Case, law: Law, seconds: float, outcome: Outcome) -> bool:
+def attempt(case: laws.Case, law: Law, seconds: float, outcome: Outcome) -> bool:
     """Whether a law holds; a finding is put down if not."""
     case.step = law.__name__
     try:

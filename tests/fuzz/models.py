@@ -118,7 +118,9 @@ def _spoil(draw: Draw, model: Any) -> None:
     spoilt = smoothing if isinstance(smoothing, LeafEstimator) and draw.chance(0.3) else model
     names = [name for name in inspect.signature(type(spoilt)).parameters if name not in WORK]
     if names:
-        setattr(spoilt, draw.one(*names), draw.one(*NONSENSE))
+        name, value = draw.one(*names), draw.one(*NONSENSE)
+        if value is not None or name not in ("random_state", "ensemble"):  # whose results differ from fit to fit
+            setattr(spoilt, name, value)
 
 
 # Leaf estimators.

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import re
 import resource
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -106,6 +107,7 @@ class Runner:
 
     def _work(self, cases: list[int], to_parent: Any, errors: int) -> None:
         os.dup2(errors, 2)  # where sanitizers write
+        sys.stderr = os.fdopen(2, "w", closefd=False)
         faulthandler.enable(2)
         if self.memory is not None:
             resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
