@@ -28,6 +28,7 @@ forge:     ## forged model files are refused or give probabilities
 
 kills:     ## commands that are killed leave whole files, and a later run cleans up
 	python tests/kill_writers.py --kills 50
+
 # The extension is loaded into a Python that knows nothing of sanitizers, so their libraries come first, and the library
 # that throws exceptions with them. Python does not free all it has at its end, which is no leak.
 fuzz:      ## no random problem breaks a law or the core under sanitizers (needs `pip install nanobind`; build/fuzz is kept)
