@@ -20,6 +20,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*rows are in the samples of all
 
 
 # ---- golden section
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("factor", [1e-300, 1e305])
+def test_the_scale_of_weights_does_not_matter_on_folds(factor):
+    random = np.random.default_rng(0)
+    X, y, weights = random.normal(size=(80, 2)), random.integers(0, 2, 80), random.uniform(1, 2, 80)
+    one, other = (
+        Dual(PETClassifier(), "per_attribute", tune_on="cross_fit", random_state=0).fit(X, y, sample_weight=w)
+        for w in (weights, weights * factor)
+    )
+    np.testing.assert_allclose(other.noise_, one.noise_, rtol=1e-4)
+
+
 def test_golden_section():
     calls = []
 

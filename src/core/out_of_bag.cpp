@@ -105,7 +105,7 @@ void out_of_bag_frequencies(const Members& members, const LeafTables& counts, do
     const double rest = left_of(from[y], oob_weight * rows.weight(row) * own_share);
     double total = rest;
     for (std::size_t k = 0; k < width; ++k) total += k == y ? 0.0 : from[k];
-    if (total <= 0) return 0.0;
+    if (total <= kNothing) return 0.0;
     const double scale = share / total;
     for (std::size_t k = 0; k < width; ++k) to[k] += scale * (k == y ? rest : from[k]);
     return share;

@@ -12,9 +12,12 @@ struct TrainingRows {
   double weight(std::size_t row) const { return weights == nullptr ? 1.0 : weights[row]; }
 };
 
+// A leaf with no more than this says nothing: shares of it could overflow.
+inline constexpr double kNothing = 1e-290;
+
 // What is left of a weight when a row is taken out of it; a trace beside the weight is what rounding leaves of nothing.
 inline double left_of(double weight, double taken) {
-  constexpr double kTrace = 1e-12;
+  constexpr double kTrace = 1e-14;
   const double left = weight - taken;
   return left > kTrace * weight ? left : 0.0;
 }

@@ -57,7 +57,7 @@ void soft_out_of_bag_frequencies(const SoftRows& rows, const LeafTables& counts,
       const double left = left_of(from[y], own);
       double total = left;
       for (std::size_t k = 0; k < width; ++k) total += k == y ? 0.0 : from[k];
-      if (total <= 0) return;
+      if (total <= kNothing) return;
       for (std::size_t k = 0; k < width; ++k) to[k] += mass / total * (k == y ? left : from[k]);
       share += mass;
     });
@@ -103,7 +103,7 @@ void add_row(const VoteTables::OfTree& tables, std::size_t row, double oob_weigh
   };
   double total = 0;
   for (std::size_t e = begin; e < end; ++e) total += left(e);
-  if (total <= 0) return;
+  if (total <= kNothing) return;
   for (std::size_t e = begin; e < end; ++e) answer.said[j * n_classes + tables.entry_class[e]] += mass / total * left(e);
   answer.share[j] += mass;
 }

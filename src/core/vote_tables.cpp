@@ -202,7 +202,7 @@ void VoteTables::add_leaf(std::size_t tree, LeafId leaf, double share, double ow
     // Added up, since a heavy row taken from the sum would leave little but rounding.
     double total = head->weight;
     if (removed > 0) total = std::accumulate(head + 1, last, 0.0, [&](double sum, const Item& entry) { return sum + left(entry); });
-    if (total <= 0) continue;
+    if (total <= kNothing) continue;
     const double scale = share / total;
     double* said = answer.said.data() + j * answer.n_classes;
     for (const Item* entry = head + 1; entry != last; ++entry) said[entry->label] += scale * left(*entry);
@@ -223,7 +223,7 @@ class VoteTables::WinnersRows {
     const Item* head = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf)];
     const Item* const end = mixed.items.data() + mixed.start[static_cast<std::size_t>(leaf) + 1];
     while (head != end && static_cast<int>(head->label) != winner) head += 1 + head->n_entries;
-    if (head == end || head->weight <= 0) return;
+    if (head == end || head->weight <= kNothing) return;
     const double scale = share / head->weight;
     double* said = said_.data() + row * n_classes_;
     for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry) said[entry->label] += scale * entry->weight;

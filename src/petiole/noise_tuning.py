@@ -172,6 +172,7 @@ def on_folds(
 ) -> list[HeldOut]:
     """Cross-fitting: every fold is asked in a model fitted on the others."""
     X = _rows_to_select(X)
+    in_rows, _ = weights_in_rows(weights)
     fold_of = deal_into_folds(labels, min(N_FOLDS, len(labels)), random)
     held_out = []
     for fold in np.unique(fold_of):
@@ -184,7 +185,7 @@ def on_folds(
         of_rows = None if weights is None else weights[inside]
         model = fit(_safe_indexing(X, inside), classes[labels[inside]], of_rows)
         codes = _known_codes(classes[labels[outside]], model.classes, strict=False)
-        held = np.ones(len(outside)) if weights is None else weights[outside]
+        held = np.ones(len(outside)) if in_rows is None else in_rows[outside]
         held_out.append(_held_out(model, model.prepare(_safe_indexing(X, outside)), codes, held))
     return held_out
 

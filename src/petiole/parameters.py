@@ -40,7 +40,7 @@ def check_number(name: str, value: Any, least: float, most: float = LARGEST) -> 
     plain: Any = value.item() if isinstance(value, np.generic) else value
     if is_number and least <= plain <= most:
         return
-    unlimited = most == LARGEST and not (is_number and most < plain < math.inf)
+    unlimited = most == LARGEST and not (is_number and plain > most)
     bound = f"at least {least:g}" if unlimited else f"between {least:g} and {most:g}"
     raise ValueError(f"{name}={value!r}: must be a number {bound}")
 
