@@ -164,6 +164,15 @@ def test_scales_are_those_of_known_values():
     np.testing.assert_allclose(found.frequencies[2], [1 / 11, 10 / 11])
 
 
+@pytest.mark.parametrize(
+    "values, deviation",
+    [([1e16, 1e16 + 2, 1e16 + 4], np.sqrt(8 / 3)), ([-1.7e308, 1.7e308], 1.7e308), ([1e-310, 3e-310], 1e-310)],
+)
+def test_scales_of_far_and_large_and_small_values(values, deviation):
+    found = Attributes.of(np.array(values)[:, None], None, np.array([0]))
+    np.testing.assert_allclose(found.scales, [deviation], rtol=1e-9)
+
+
 def test_rows_of_weight_zero_are_absent():
     """Also where they alone have a value."""
     X, y = two_norms(60)

@@ -159,3 +159,14 @@ def test_an_estimator_that_is_not_fitted_is_not_saved(tmp_path):
     with pytest.raises(ModelFileError, match="not fitted"):
         save(Laplace(), tmp_path / "model.petiole")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("no_columns", [(), []])
+def test_a_regression_on_the_probability_alone_is_saved(tmp_path, no_columns):
+    rng = np.random.default_rng(0)
+    X, gifts = rng.normal(size=(40, 2)), np.where(rng.uniform(size=40) < 0.5, rng.uniform(1, 9, 40), 0.0)
+    model = ExpectedProfitClassifier(petiole.PETClassifier(), amount_columns=no_columns, add_probability=True)
+    model.fit(X, gifts > 0, amount=gifts)
+    model.save(tmp_path / "model.petiole")
+    loaded = petiole.load(tmp_path / "model.petiole")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

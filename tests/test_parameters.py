@@ -10,8 +10,8 @@ import pytest
 
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier, PETClassifier
 from petiole.ensemble import MOST_OOB_WEIGHT
-from petiole.parameters import LARGEST, MOST_THREADS, check_number, thread_count
-from petiole.smoothing import HGS, Curtailment, Laplace
+from petiole.parameters import LARGEST, MOST_THREADS, SMALLEST, check_number, thread_count
+from petiole.smoothing import HGS, Curtailment, Laplace, MBranch
 from petiole.smoothing import hgs as hgs_module
 
 X, Y = np.arange(24.0).reshape(12, 2), np.arange(12) % 3
@@ -22,13 +22,13 @@ def test_numbers_that_are_taken(value):
     check_number("x", value, 0)
 
 
-@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), float("-inf"), None, "1", True, np.True_, [1], 1j])
+@pytest.mark.parametrize("value", [-1, float("nan"), float("-inf"), None, "1", True, np.True_, [1], 1j])
 def test_numbers_that_are_not(value):
     with pytest.raises(ValueError, match=r"^x=.*: must be a number at least 0$"):
         check_number("x", value, 0)
 
 
-@pytest.mark.parametrize("value", [1e101, 10**101, 10**400, np.float64(1e308)])
+@pytest.mark.parametrize("value", [1e101, 10**101, 10**400, np.float64(1e308), float("inf")])
 def test_numbers_that_are_so_large_that_products_of_them_overflow(value):
     with pytest.raises(ValueError, match=r"^x=.*: must be a number between 0 and 1e\+100$"):
         check_number("x", value, 0)
@@ -44,6 +44,9 @@ def test_numbers_that_are_so_large_that_products_of_them_overflow(value):
         (BaggedPETClassifier(3, oob_weight=1e308), "oob_weight"),
         (LazyOptionTreesClassifier(3, path_prior=5e299), "path_prior"),
         (LazyOptionTreesClassifier(3, gain_prior=1e308), "gain_prior"),
+        (BaggedPETClassifier(3, oob_weight=5e-324), "oob_weight"),
+        (PETClassifier(smoothing=MBranch(M=5e-324)), "M"),
+        (PETClassifier(smoothing=HGS(alpha=1e-300)), "alpha"),
     ],
 )
 def test_parameters_that_would_give_no_probabilities(model, name):
@@ -56,6 +59,16 @@ def test_the_largest_numbers_give_probabilities():
         PETClassifier(smoothing=Laplace(LARGEST)),
         BaggedPETClassifier(3, oob_weight=MOST_OOB_WEIGHT, random_state=0),
         LazyOptionTreesClassifier(3, path_prior=LARGEST, gain_prior=LARGEST, random_state=0),
+    ):
+        proba = model.fit(X, Y).predict_proba(X)
+        assert np.isfinite(proba).all() and np.allclose(proba.sum(axis=1), 1)
+
+
+def test_the_smallest_numbers_give_probabilities():
+    for model in (
+        PETClassifier(smoothing=MBranch(M=SMALLEST)),
+        PETClassifier(smoothing=HGS(alpha=SMALLEST)),
+        BaggedPETClassifier(3, oob_weight=SMALLEST, smoothing="m_estimate", random_state=0),
     ):
         proba = model.fit(X, Y).predict_proba(X)
         assert np.isfinite(proba).all() and np.allclose(proba.sum(axis=1), 1)

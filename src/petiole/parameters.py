@@ -11,8 +11,8 @@ import numpy as np
 
 # Classes may be made so many times as heavy when splits are chosen; more of one would leave nothing of the others.
 MOST_FACTOR = 1e9
-# Numbers without a limit of their own are at most this, so that products and sums of them stay finite.
-LARGEST = 1e100
+# Numbers without limits of their own are 0 or between these, so that products and quotients of them stay finite.
+SMALLEST, LARGEST = 1e-100, 1e100
 # Of any machine; see thread_count.
 MOST_THREADS = 16
 
@@ -39,6 +39,8 @@ def check_number(name: str, value: Any, least: float, most: float = LARGEST) -> 
     # Compared as Python's numbers: a whole number may be too large for a double, and the limits for a float32.
     plain: Any = value.item() if isinstance(value, np.generic) else value
     if is_number and least <= plain <= most:
+        if 0 < plain < SMALLEST:
+            raise ValueError(f"{name}={value!r}: must be 0, or at least {SMALLEST:g}")
         return
     unlimited = most == LARGEST and not (is_number and plain > most)
     bound = f"at least {least:g}" if unlimited else f"between {least:g} and {most:g}"
@@ -46,13 +48,15 @@ def check_number(name: str, value: Any, least: float, most: float = LARGEST) -> 
 
 
 def as_row_numbers(name: str, value: Any, remedy: str) -> np.ndarray:
-    """``value``, one number or a list of them from 0 to LARGEST, as an array; the error says ``remedy``."""
+    """``value``, one number or a list of them, each 0 or from SMALLEST to LARGEST, as an array."""
     try:
         numbers = np.asarray(value)
     except ValueError:  # lists of different lengths
         numbers = np.empty(0, dtype=object)
     if numbers.dtype.kind not in "iuf" or numbers.ndim > 1 or not ((numbers >= 0) & (numbers <= LARGEST)).all():
         raise ValueError(f"{name}={value!r}: {remedy}")
+    if ((numbers > 0) & (numbers < SMALLEST)).any():
+        raise ValueError(f"{name}={value!r}: must be 0, or at least {SMALLEST:g}")
     return numbers.astype(np.float64)
 
 

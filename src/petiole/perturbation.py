@@ -119,10 +119,13 @@ class Attributes(Savable):
 def _deviation(values: Floats, weights: Floats | None) -> float:
     if values.size == 0 or values.min() == values.max():
         return 0.0
-    largest = np.abs(values).max()  # squares of large numbers would overflow
-    scaled = values / largest
+    # Measured from the least: squares of large numbers would overflow, and deviations from a large mean be lost.
+    least, most = values.min(), values.max()
+    half = 0.5 if most / 2 - least / 2 > MOST_SCALE else 1.0  # the distance itself may overflow
+    above = half * values - half * least
+    scaled = above / above.max()
     mean = np.average(scaled, weights=weights)
-    return float(largest * np.sqrt(np.average((scaled - mean) ** 2, weights=weights)))
+    return float(above.max() * (np.sqrt(np.average((scaled - mean) ** 2, weights=weights)) / half))
 
 
 def _frequencies(values: npt.NDArray[Any], weights: Floats | None, n_categories: int) -> Floats:

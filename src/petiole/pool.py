@@ -144,7 +144,7 @@ def _least(objective: Callable[[Floats], tuple[float, Floats]], x: Floats, lowes
             bounds=Bounds(lowest, np.inf),
             options={"maxiter": MAX_ITERATIONS, "ftol": 1e-10},
         )
-        x = found.x
+        x = np.maximum(found.x, lowest)  # rounding may leave it a trace below
         slopes = np.where(x > lowest, np.abs(found.jac), -found.jac)
         if slopes.max() <= SLOPE_LEFT * max(1.0, abs(found.fun)):
             break

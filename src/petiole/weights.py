@@ -60,10 +60,11 @@ def weights_in_rows(weights: Floats | None, meaning: str = "auto") -> WeightsInR
     if meaning == "counts":
         check_counts(most, float(shares.sum()) * most)
         return WeightsInRows(shares * most, 1.0)
-    least = float(shares[shares > 0].min())
+    present = shares[shares > 0]  # rows of weight zero must not even change how sums are rounded
+    least = float(present.min())
     if meaning == "auto" and _are_multiples(shares, least):
         return _ones_as_none(np.rint(shares / least), least * most)
-    mean = float(shares.sum() / np.count_nonzero(shares))
+    mean = float(present.mean())
     return _ones_as_none(shares / mean, mean * most)
 
 

@@ -33,8 +33,8 @@ from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBr
 from .problems import Problem
 
 # The largest and least positive numbers that a user could mean, and some between.
-NUMBERS = (0, 5e-324, 1e-300, 1e-9, 0.3, 1, 2.5, 1e6, 1e100)
-OOB_WEIGHTS = (0, 5e-324, 1e-300, 1e-9, 0.3, 1, 2.5, 1e6)
+NUMBERS = (0, 5e-324, 1e-100, 1e-9, 0.3, 1, 2.5, 1e6, 1e100)
+OOB_WEIGHTS = (0, 5e-324, 1e-100, 1e-9, 0.3, 1, 2.5, 1e6)
 NONSENSE = (
     None,
     -1,
@@ -167,7 +167,7 @@ def _random_hdp(draw: Draw) -> HDP:
 
 
 def _random_hgs(draw: Draw) -> HGS:
-    levels = draw.one([1.0], [0.5, 2.0, 0.0], [0.0], [1e100, 1e-300])
+    levels = draw.one([1.0], [0.5, 2.0, 0.0], [0.0], [1e100, 1e-100])
     return HGS(
         alpha=draw.one("ones", "gd", "loocv", "cv", "honest", PerLevel(levels), levels, *NUMBERS),
         loss=draw.one("log", "squared"),
@@ -253,15 +253,17 @@ def _probability_forest(draw: Draw, problem: Problem) -> ProbabilityForestClassi
 
 
 def _lazy(draw: Draw, problem: Problem) -> LazyOptionTreesClassifier:
+    # Many tests at each node, or nodes without a limit, are a long work that was asked for.
+    many = None if problem.n_rows <= 40 else 100
     options = {
-        "max_tests": lambda: draw.one(1, 2, 3, 50),
+        "max_tests": lambda: draw.one(1, 2, 3, 50 if problem.n_rows <= 60 else 4),
         "min_gain": lambda: draw.one(0, 1e-9, 0.2, 0.9, 1),
         "min_samples_leaf": lambda: draw.one("auto", 1, 2, 5, problem.n_rows + 1, 1e300),
         "bootstrap": lambda: draw.one("stratified", "plain", False),
         "cousin_rule": lambda: draw.one(True, False, "strict"),
         "gain_prior": lambda: draw.one("auto", *NUMBERS),
         "path_prior": lambda: draw.one("auto", *NUMBERS),
-        "max_nodes": lambda: draw.one(1, 2, 50, 500, None),
+        "max_nodes": lambda: draw.one(1, 2, 50, 500 if problem.n_rows <= 100 else 100, many),
         "weights": lambda: draw.one("auto", "relative", "counts"),
         "oob_score": lambda: True,
     }

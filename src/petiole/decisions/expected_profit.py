@@ -249,6 +249,8 @@ def _chosen(known: list[Any], amount_columns: Any) -> list[Any]:
     """Those of the known columns that are asked for by name, by number or by a mask."""
     alike = isinstance(amount_columns, np.ndarray) or len(set(map(type, amount_columns))) <= 1
     require(alike, "amount_columns: must be all names or all numbers")
+    if len(amount_columns) == 0:
+        return []
     asked = np.asarray(amount_columns)
     require(asked.ndim == 1 and asked.dtype.kind in "iubUO", "amount_columns: must be a list of names or of numbers")
     if asked.dtype.kind in "UO":
