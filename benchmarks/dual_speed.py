@@ -22,8 +22,8 @@ from petiole import (
     PETClassifier,
     ProbabilityForestClassifier,
 )
-from petiole.perturbation import TOLERANCE
-from petiole.perturbed_model import Noise
+from petiole._dual.model import Noise
+from petiole._dual.noise import TOLERANCE
 
 LEVELS = (0.05, 0.1, 0.2, 0.5, 1.0, 3.0)
 N_DRAWN = 200

@@ -23,11 +23,11 @@ from scipy.stats import binomtest, rankdata
 from sklearn.model_selection import StratifiedKFold
 
 from petiole import PETClassifier, Tree
-from petiole.cross_fit import cross_fit
+from petiole._tree.growing import TrainingSet, grow_tree
+from petiole._tree.held_out import cross_fit
+from petiole._tree.traversal import average
 from petiole.datasets import load
-from petiole.grow import TrainingSet, grow_tree
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, Raw
-from petiole.traversal import average
 
 ESTIMATORS: dict[str, LeafEstimator] = {
     "raw": Raw(),

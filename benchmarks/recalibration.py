@@ -35,9 +35,9 @@ from petiole import (
     OOBCalibratedClassifier,
     ProbabilityForestClassifier,
 )
+from petiole.calibrators._out_of_bag import METHODS
 from petiole.datasets import load
 from petiole.datasets.papers import coil2000
-from petiole.recalibration import METHODS
 
 DATA_SETS = (
     "balance-scale",

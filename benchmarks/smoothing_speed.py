@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from petiole import PETClassifier
+from petiole._tree.growing import grow_tree
 from petiole.datasets import load
-from petiole.grow import grow_tree
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate
 
 CHEAP: dict[str, LeafEstimator] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 import naive
 from petiole import PETClassifier, Tree
-from petiole.grow import TrainingSet, grow_tree
+from petiole._tree.growing import TrainingSet, grow_tree
 
 
 def grow_both(X, y, w, n_categories, n_classes, **options):

@@ -40,9 +40,9 @@ import pandas as pd
 import petiole
 from file_models import MAKERS, answers, assert_same_answers, made
 from file_mutations import ARRAY_CHANGES, STRANGE, arrays_of, forged, places_of, with_array, with_value
+from petiole.calibrators._base import ScoreCalibrator
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.files import ModelFileError
-from petiole.score_calibrator import ScoreCalibrator
 
 N_QUERIES = 4
 # Of each kind, to each array, with --strange.

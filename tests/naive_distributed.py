@@ -3,8 +3,8 @@
 import numpy as np
 
 import naive_ensemble as naive
-from petiole.forest import sample_copies
-from petiole.grow import TrainingSet
+from petiole._forest.forest import sample_copies
+from petiole._tree.growing import TrainingSet
 
 
 def copies_of_all_rows(model, X, y, parts, shards, seed, assigned):

@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_predict
 
 from naive_recalibration import bin_of, binned_probabilities, binned_probability, cut_into_bins, repeated
 from petiole import BinningCalibrator, ConstantClassifier
-from petiole.binning import bin_numbers, equal_weight_edges
+from petiole.calibrators._binning import bin_numbers, equal_weight_edges
 
 # Few values: ties everywhere. Eighths: midpoints are exact.
 SCORES = st.integers(-8, 8).map(lambda i: i / 8)

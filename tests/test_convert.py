@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import PETClassifier, Tree
-from petiole.convert import from_sklearn, to_sklearn, trees_from_sklearn, unrounded_threshold
+from petiole.export.sklearn import from_sklearn, to_sklearn, trees_from_sklearn, unrounded_threshold
 from petiole.smoothing import Laplace
 
 INF32 = np.float32(np.inf)

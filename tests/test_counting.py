@@ -11,13 +11,13 @@ import pytest
 import naive_counting as naive
 import naive_ensemble
 from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier, _core
-from petiole.counting import ForestCounts, Rows, Tally, VoteCounts, count, tally_rows
-from petiole.dataset import FeatureEncoder
-from petiole.forest import sample_copies
-from petiole.mob_esp import make_ballot
-from petiole.pool import fit_pool, fit_pool_on, pool_batch
-from petiole.sketch import QuantileSketch
-from petiole.survey import encode_part, kept_rows, merged, survey_rows
+from petiole._classifiers.mob_esp import make_ballot
+from petiole._forest.forest import sample_copies
+from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, VoteCounts, count, tally_rows
+from petiole._forest.log_pool import fit_pool, fit_pool_on, pool_batch
+from petiole._table.encoder import FeatureEncoder
+from petiole.distributed.sketch import QuantileSketch
+from petiole.distributed.survey import encode_part, kept_rows, merged, survey_rows
 
 
 def problem(seed, n=120, n_classes=3, missing=True, weights="whole"):
@@ -127,7 +127,7 @@ def test_all_training_rows_give_back_the_counts_and_tables_of_the_fit():
 def test_many_parts_are_counted_as_one(monkeypatch):
     model, _, rows = grown(4)
     whole = tally_rows(model.trees_, rows, distinct=True)
-    monkeypatch.setattr("petiole.counting.CELLS_AT_ONCE", 60)
+    monkeypatch.setattr("petiole._forest.leaf_counts.CELLS_AT_ONCE", 60)
     cut = tally_rows(model.trees_, rows, distinct=True)
     for t in range(6):
         np.testing.assert_allclose(whole.counts.in_bag(t), cut.counts.in_bag(t), atol=1e-9)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from petiole import tables
-from petiole.columns import EmptyColumn
-from petiole.dataset import FeatureEncoder
+from petiole._table import frames as tables
+from petiole._table.columns import EmptyColumn
+from petiole._table.encoder import FeatureEncoder
 
 NAN = float("nan")
 
@@ -335,8 +335,8 @@ def test_no_frame_library_is_needed():
     code = """
 import sys
 sys.modules.update(dict.fromkeys(["pandas", "polars", "pyarrow"]))  # importing one of them now fails
-from petiole.dataset import FeatureEncoder
-from petiole.labels import encode_labels
+from petiole._table.encoder import FeatureEncoder
+from petiole._table.labels import encode_labels
 FeatureEncoder.fit([["a", 1], [None, 2]])
 encode_labels(["a", "b"])
 """

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from petiole import tables
-from petiole.dataset import FeatureEncoder
+from petiole._table import frames as tables
+from petiole._table.encoder import FeatureEncoder
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

@@ -35,7 +35,7 @@ from petiole import (
     load,
 )
 from petiole import DualPerturbCombineClassifier as Dual
-from petiole.perturbation import Attributes
+from petiole._dual.noise import Attributes
 from petiole.smoothing import HGS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows are in the samples of all trees")

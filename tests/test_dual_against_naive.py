@@ -14,8 +14,8 @@ from petiole import (
     MOBESPClassifier,
     ProbabilityForestClassifier,
 )
-from petiole.noise_tuning import on_unseen
-from petiole.perturbed_model import Noise, PerturbedModel
+from petiole._dual.model import Noise, PerturbedModel
+from petiole._dual.tuning import on_unseen
 from test_ensemble_against_naive import (
     BOTH_COUNTS,
     EVERY_COMPONENT,

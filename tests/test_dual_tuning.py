@@ -11,9 +11,9 @@ from petiole import (
     BaggedPETClassifier,
     PETClassifier,
 )
-from petiole.noise_search import best_of, descend, golden_section
-from petiole.noise_tuning import mean_loss, on_folds, on_one_tree, on_unseen, on_validation
-from petiole.perturbed_model import Noise, PerturbedModel
+from petiole._dual.line_search import best_of, descend, golden_section
+from petiole._dual.model import Noise, PerturbedModel
+from petiole._dual.tuning import mean_loss, on_folds, on_one_tree, on_unseen, on_validation
 from test_dual import ALL, ENSEMBLES, Dual, two_norms
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows are in the samples of all trees")

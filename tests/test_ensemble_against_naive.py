@@ -15,11 +15,11 @@ from sklearn.ensemble import RandomForestClassifier
 
 import naive_ensemble as naive
 from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
-from petiole.convert import trees_from_sklearn
-from petiole.forest import sample_copies
-from petiole.grow import grow_tree
-from petiole.pool import CLASS_RIDGE, INTERCEPT_RIDGE, MEAN_RIDGE, fit_pool
-from petiole.probability_forest import part_seed
+from petiole._classifiers.probability_forest import part_seed
+from petiole._forest.forest import sample_copies
+from petiole._forest.log_pool import CLASS_RIDGE, INTERCEPT_RIDGE, MEAN_RIDGE, fit_pool
+from petiole._tree.growing import grow_tree
+from petiole.export.sklearn import trees_from_sklearn
 from petiole.smoothing import MEstimate
 
 pytestmark = [

@@ -17,10 +17,10 @@ from petiole import (
     PETClassifier,
     ProbabilityForestClassifier,
 )
+from petiole._classifiers.base import TreeBasedClassifier
+from petiole._classifiers.ensemble import ForestClassifier
 from petiole.calibrators import BinningCalibrator
-from petiole.classifier import TreeBasedClassifier
 from petiole.decisions import ExpectedProfitClassifier
-from petiole.ensemble import ForestClassifier
 from petiole.smoothing import HDP, HGS
 from petiole.study import PeerClassifier
 

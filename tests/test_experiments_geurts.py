@@ -10,6 +10,7 @@ import naive_dual
 import naive_joint_pruning
 from against_naive import assert_same_tree
 from petiole import BaggedPETClassifier, PETClassifier
+from petiole._dual.line_search import golden_section
 from petiole.datasets import Loaded
 from petiole.datasets.papers import GEURTS, GrowPruneTest
 from petiole.experiments import Cell, Database, Outcome, geurts_2001, geurts_2001_page, geurts_2001_pictures
@@ -18,7 +19,6 @@ from petiole.experiments.geurts_2001 import BAGGING, STUDY_LEVELS, TREE, experim
 from petiole.experiments.geurts_2001_page import COLUMNS, PRINTED, compare, printed_mark, render, statements
 from petiole.experiments.published import read_published
 from petiole.experiments.results import read_results
-from petiole.noise_search import golden_section
 
 SETTINGS = {"min_samples_leaf": 1, "smoothing": "raw", "random_state": 3}
 

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from against_naive import assert_same_tree, grow_both, training_set
 from petiole import PETClassifier
-from petiole.grow import grow_tree
+from petiole._tree.growing import grow_tree
 
 CRITERIA = ["entropy", "gini", "kearns_mansour", "gain_ratio"]
 slow_example = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from petiole.judged import check_judged, check_probabilities
+from petiole._table.judged import check_judged, check_probabilities
 
 PROBA = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])
 

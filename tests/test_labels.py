@@ -18,8 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from petiole.dataset import FeatureEncoder
-from petiole.labels import check_same_length, check_weights, encode_labels
+from petiole._table.encoder import FeatureEncoder
+from petiole._table.labels import check_same_length, check_weights, encode_labels
 
 NAN = float("nan")
 

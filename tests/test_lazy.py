@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from petiole import LazyOptionTreesClassifier, _core
-from petiole.lazy import CHOICES
+from petiole._lazy.classifier import CHOICES
 
 VARIANTS = [{}, {"gain_prior": 0, "path_prior": 0}, {"max_tests": 1}, {"cousin_rule": "strict"}, {"cousin_rule": False}]
 
@@ -102,7 +102,7 @@ def test_threads_and_company_do_not_matter(iris):
 
 def test_queries_in_parts(iris, fitted, monkeypatch):
     everyone = fitted.predict_proba(np.vstack([iris[0]] * 8))
-    monkeypatch.setattr("petiole.lazy.CELLS_AT_ONCE", 1)
+    monkeypatch.setattr("petiole._lazy.classifier.CELLS_AT_ONCE", 1)
     np.testing.assert_array_equal(fitted.predict_proba(np.vstack([iris[0]] * 8)), everyone)
 
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from naive_recalibration import binned_probability, naive_bayes, repeated
 from petiole import BinnedNaiveBayesClassifier
-from petiole.naive_bayes import log_odds
+from petiole._classifiers.naive_bayes import log_odds
 
 NUMBERS = st.one_of(st.none(), st.integers(-6, 6).map(lambda i: i / 4))
 NAMES = st.one_of(st.none(), st.sampled_from("pqrs"))

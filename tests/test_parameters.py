@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier, PETClassifier
-from petiole.ensemble import MOST_OOB_WEIGHT
-from petiole.parameters import LARGEST, MOST_THREADS, SMALLEST, check_number, thread_count
+from petiole._classifiers.ensemble import MOST_OOB_WEIGHT
+from petiole._validation import LARGEST, MOST_THREADS, SMALLEST, check_number, thread_count
 from petiole.smoothing import HGS, Curtailment, Laplace, MBranch
 from petiole.smoothing import hgs as hgs_module
 

@@ -9,7 +9,7 @@ import naive
 import naive_joint_pruning
 from against_naive import assert_same_tree, grow_both, random_data, random_options, training_set
 from petiole import BaggedPETClassifier, PETClassifier
-from petiole.pruning import added_errors, collapse, prune_by_error, prune_together, prune_with_set
+from petiole._tree.pruning import added_errors, collapse, prune_by_error, prune_together, prune_with_set
 from petiole.smoothing import Raw
 
 

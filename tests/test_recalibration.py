@@ -36,7 +36,7 @@ from petiole.calibrators import (
     TemperatureCalibrator,
     VennAbersCalibrator,
 )
-from petiole.recalibration import METHODS
+from petiole.calibrators._out_of_bag import METHODS
 
 SCORES = st.integers(0, 10).map(lambda i: i / 10)
 ROWS = st.lists(st.tuples(SCORES, st.booleans(), st.integers(1, 3)), min_size=2, max_size=14)

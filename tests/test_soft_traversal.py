@@ -10,9 +10,9 @@ from scipy.special import ndtr
 
 import naive_dual
 from petiole import PETClassifier, Tree, _core
-from petiole.perturbation import Attributes, Perturbation
-from petiole.soft_traversal import soft_average, soft_leaf_weights
-from petiole.traversal import leaf_weights
+from petiole._dual.noise import Attributes, Perturbation
+from petiole._dual.traversal import soft_average, soft_leaf_weights
+from petiole._tree.traversal import leaf_weights
 from test_ensemble_against_naive import cases, examples
 
 GOLDEN = Tree.from_arrays(

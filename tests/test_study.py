@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 import naive_study
 from petiole import PETClassifier
-from petiole.judged import Judged
+from petiole._table.judged import Judged
 from petiole.study import METHODS, PeerClassifier, compare_methods, inspection
 from petiole.study.data import Rows, read_table_of_study
 from petiole.study.identifiers import ColumnWatch

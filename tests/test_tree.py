@@ -10,7 +10,7 @@ import types
 import numpy as np
 import pytest
 
-from petiole.tree import Tree
+from petiole._tree.tree import Tree
 
 NAN = np.nan
 GOLDEN = {

@@ -13,9 +13,9 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from petiole.tree import Tree
-from petiole.tree_plot import OKABE_ITO
-from petiole.tree_text import export_text
+from petiole._tree.drawing import OKABE_ITO
+from petiole._tree.text import export_text
+from petiole._tree.tree import Tree
 
 NAN = np.nan
 COLOURS = ["red", "blue", "green", "grey", "pink"]

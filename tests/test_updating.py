@@ -16,9 +16,9 @@ import naive_ensemble
 import naive_updating as naive
 import petiole
 from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
-from petiole.forest import sample_copies
+from petiole._classifiers.updating import ModelCounts
+from petiole._forest.forest import sample_copies
 from petiole.smoothing import HGS
-from petiole.updating import ModelCounts
 from test_counting import batches_of, problem
 
 MAKERS = {

@@ -26,9 +26,9 @@ from petiole import (
     PETClassifier,
     ProbabilityForestClassifier,
 )
+from petiole._table.weights import common_measure, weights_in_rows
 from petiole.distributed import fit as fit_parts
 from petiole.smoothing import HDP, HGS, MEstimate
-from petiole.weights import common_measure, weights_in_rows
 
 CLASSIFIERS = {
     "tree": PETClassifier(),

@@ -2,7 +2,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "bindings.hpp"
-#include "forest_counts.hpp"
+#include "forest/counts.hpp"
 #include "tree_fields.hpp"
 
 namespace petiole::bindings {

@@ -2,9 +2,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "estimate.hpp"
-#include "hdp.hpp"
-#include "stirling.hpp"
+#include "estimate/estimate.hpp"
+#include "estimate/hdp.hpp"
+#include "estimate/stirling.hpp"
 
 namespace petiole::bindings {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "bindings.hpp"
-#include "pool.hpp"
+#include "estimate/log_pool.hpp"
 #include "tree_fields.hpp"
-#include "vote_tables.hpp"
+#include "votes/tables.hpp"
 
 namespace petiole::bindings {
 

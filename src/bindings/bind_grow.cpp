@@ -2,7 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "grow.hpp"
+#include "grow/grow.hpp"
 
 namespace petiole::bindings {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "bindings.hpp"
-#include "lazy_options.hpp"
+#include "lazy/options.hpp"
 
 namespace petiole::bindings {
 

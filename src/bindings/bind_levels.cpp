@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "bindings.hpp"
-#include "grow.hpp"
-#include "histogram_split.hpp"
+#include "grow/grow.hpp"
+#include "grow/histogram_split.hpp"
 
 namespace petiole::bindings {
 

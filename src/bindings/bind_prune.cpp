@@ -1,7 +1,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "bindings.hpp"
-#include "prune.hpp"
+#include "tree/prune.hpp"
 
 namespace petiole::bindings {
 

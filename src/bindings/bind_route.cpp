@@ -2,7 +2,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "bindings.hpp"
-#include "route.hpp"
+#include "tree/route.hpp"
 
 namespace petiole::bindings {
 

@@ -2,9 +2,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "normal_cdf.hpp"
-#include "soft_out_of_bag.hpp"
-#include "soft_route.hpp"
+#include "base/normal_cdf.hpp"
+#include "soft/out_of_bag.hpp"
+#include "soft/route.hpp"
 
 namespace petiole::bindings {
 

@@ -4,11 +4,11 @@
 #include <optional>
 #include <thread>
 
-#include "dataset.hpp"
-#include "interrupt.hpp"
+#include "data/dataset.hpp"
+#include "base/interrupt.hpp"
 #include "ndarray.hpp"
-#include "parallel.hpp"
-#include "tree.hpp"
+#include "base/parallel.hpp"
+#include "tree/tree.hpp"
 
 namespace petiole::bindings {
 

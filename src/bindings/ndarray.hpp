@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "types.hpp"
+#include "base/types.hpp"
 
 namespace petiole::bindings {
 

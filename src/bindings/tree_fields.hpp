@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "forest.hpp"
+#include "forest/forest.hpp"
 #include "ndarray.hpp"
 
 namespace petiole::bindings {

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from petiole import comparison, datasets, decisions, metrics, smoothing
-    from petiole.bagging import BaggedPETClassifier
-    from petiole.baselines import ConstantClassifier
-    from petiole.binning import BinningCalibrator
-    from petiole.convert import from_sklearn, trees_from_sklearn
+    from petiole._classifiers.bagging import BaggedPETClassifier
+    from petiole._classifiers.constant import ConstantClassifier
+    from petiole._classifiers.mob_esp import MOBESPClassifier
+    from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
+    from petiole._classifiers.pet import PETClassifier
+    from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+    from petiole._dual.classifier import DualPerturbCombineClassifier
+    from petiole._lazy.classifier import LazyOptionTreesClassifier
+    from petiole._tree.tree import Tree
+    from petiole.calibrators._binning import BinningCalibrator
+    from petiole.calibrators._out_of_bag import OOBCalibratedClassifier
     from petiole.decisions import CostSensitiveClassifier
-    from petiole.dual import DualPerturbCombineClassifier
+    from petiole.export.sklearn import from_sklearn, trees_from_sklearn
     from petiole.files import load
-    from petiole.lazy import LazyOptionTreesClassifier
-    from petiole.mob_esp import MOBESPClassifier
-    from petiole.naive_bayes import BinnedNaiveBayesClassifier
-    from petiole.pet import PETClassifier
-    from petiole.probability_forest import ProbabilityForestClassifier
-    from petiole.recalibration import OOBCalibratedClassifier
-    from petiole.tree import Tree
 
 __version__ = "0.1.0"
 
@@ -52,21 +52,21 @@ __all__ = [
 # Names are imported when they are first used: the command line answers `petiole --help` without scikit-learn, whose
 # import takes longer than all of petiole.
 _MODULE_OF = {
-    "BaggedPETClassifier": "bagging",
-    "BinnedNaiveBayesClassifier": "naive_bayes",
-    "BinningCalibrator": "binning",
-    "ConstantClassifier": "baselines",
+    "BaggedPETClassifier": "_classifiers.bagging",
+    "BinnedNaiveBayesClassifier": "_classifiers.naive_bayes",
+    "BinningCalibrator": "calibrators",
+    "ConstantClassifier": "_classifiers.constant",
     "CostSensitiveClassifier": "decisions",
-    "DualPerturbCombineClassifier": "dual",
-    "LazyOptionTreesClassifier": "lazy",
-    "MOBESPClassifier": "mob_esp",
-    "OOBCalibratedClassifier": "recalibration",
-    "PETClassifier": "pet",
-    "ProbabilityForestClassifier": "probability_forest",
-    "Tree": "tree",
-    "from_sklearn": "convert",
+    "DualPerturbCombineClassifier": "_dual.classifier",
+    "LazyOptionTreesClassifier": "_lazy.classifier",
+    "MOBESPClassifier": "_classifiers.mob_esp",
+    "OOBCalibratedClassifier": "calibrators._out_of_bag",
+    "PETClassifier": "_classifiers.pet",
+    "ProbabilityForestClassifier": "_classifiers.probability_forest",
+    "Tree": "_tree.tree",
+    "from_sklearn": "export.sklearn",
     "load": "files",
-    "trees_from_sklearn": "convert",
+    "trees_from_sklearn": "export.sklearn",
 }
 
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "lazy_options.hpp"
+#include "lazy/options.hpp"
 
 using namespace petiole;
 

@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.base import clone
 
 import petiole
-from petiole import traversal
+from petiole._tree import traversal
 from petiole.files import ModelFileError
 
 from .models import Converted, Subject

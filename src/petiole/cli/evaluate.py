@@ -12,8 +12,8 @@ from petiole.cli.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
+    from petiole._table.judged import Judged
     from petiole.cli.scoring import Scored
-    from petiole.judged import Judged
 
 TITLES = {
     "log_loss": "log-loss (bits)",
@@ -74,11 +74,11 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
     """The model's answers beside the truth."""
     import numpy as np
 
+    from petiole._table.judged import check_judged
     from petiole.cli.inspecting import tell
     from petiole.cli.model_columns import Column
     from petiole.cli.scoring import Scorer
     from petiole.cli.sources import find_source
-    from petiole.judged import check_judged
 
     source = find_source(data)
     roles = _with_target(roles, source)

@@ -89,7 +89,7 @@ class ModelColumns:
     @classmethod
     def of(cls, model: Any) -> ModelColumns:
         """What a fitted classifier has learned about columns."""
-        from petiole.columns import EmptyColumn
+        from petiole._table.columns import EmptyColumn
 
         encoder = find_encoder(model)
         names = getattr(model, "feature_names_in_", None)

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole import traversal
-from petiole.bagging import BaggedPETClassifier
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.ensemble import ForestClassifier
+from petiole._classifiers.mob_esp import MOBESPClassifier
+from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier, value_numbers
+from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._dual.classifier import DualPerturbCombineClassifier
+from petiole._lazy.classifier import LazyOptionTreesClassifier
+from petiole._tree import traversal
+from petiole._tree.text import Words
+from petiole._tree.tree import Tree
 from petiole.cli.screen import Section
-from petiole.dual import DualPerturbCombineClassifier
-from petiole.ensemble import ForestClassifier
-from petiole.lazy import LazyOptionTreesClassifier
-from petiole.mob_esp import MOBESPClassifier
-from petiole.naive_bayes import BinnedNaiveBayesClassifier, value_numbers
-from petiole.pet import PETClassifier
-from petiole.probability_forest import ProbabilityForestClassifier
-from petiole.tree import Tree
-from petiole.tree_text import Words
 
 Floats = NDArray[np.float64]
 MOST_COUNTS = 4  # classes whose counts are shown side by side

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import Judged, check_judged, check_probabilities
+from petiole._validation import check_choice
 from petiole.comparison.resampling import (
     RowSampler,
     are_whole,
@@ -19,9 +22,6 @@ from petiole.comparison.resampling import (
     check_draws,
     sample_size,
 )
-from petiole.judged import Judged, check_judged, check_probabilities
-from petiole.parameters import check_choice
-from petiole.tables import Array
 
 METHODS = ("percentile", "basic", "normal", "bca")
 # Beyond this many rows, BCa leaves out blocks of rows: the skewness it looks for is the same, and found sooner.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from petiole.tables import Array, as_array
+from petiole._table.frames import Array, as_array
 
 
 def distinct_names(parameter: str, names: Any, length: int, what: str) -> Array:

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import Codes, check_weights, encode_labels, label_codes
+from petiole._validation import check_number
 from petiole.comparison.classes import distinct_names, union
 from petiole.comparison.resampling import (
     Wholes,
@@ -19,9 +22,6 @@ from petiole.comparison.resampling import (
     sample_size,
     sums_of_draws,
 )
-from petiole.labels import Codes, check_weights, encode_labels, label_codes
-from petiole.parameters import check_number
-from petiole.tables import Array
 
 # A total this small beside the number of rows times the largest cost is rounding, and stands for zero.
 TINY = 1e-14

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array, as_array
+from petiole._table.judged import check_probabilities
+from petiole._table.labels import Codes, check_weights, encode_labels, label_codes
 from petiole.comparison.classes import distinct_names, union
-from petiole.judged import check_probabilities
-from petiole.labels import Codes, check_weights, encode_labels, label_codes
-from petiole.tables import Array, as_array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from petiole._tree.drawing import FONT, INK, OKABE_ITO, QUIET, SMALL_FONT
 from petiole.comparison.ranks import RankComparison, friedman_nemenyi
-from petiole.tree_plot import FONT, INK, OKABE_ITO, QUIET, SMALL_FONT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

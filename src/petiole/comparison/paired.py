@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._validation import check_choice, check_fraction, check_number, check_whole
 from petiole.comparison.scores import read_pair
-from petiole.parameters import check_choice, check_fraction, check_number, check_whole
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._validation import check_fraction
 from petiole.comparison.rendering import as_markdown, as_text, p_text
 from petiole.comparison.scores import read_names, read_scores
-from petiole.parameters import check_fraction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

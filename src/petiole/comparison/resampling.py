@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from petiole.columns import Floats
-from petiole.parameters import check_fraction, check_whole
+from petiole._table.columns import Floats
+from petiole._validation import check_fraction, check_whole
 
 Wholes = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.tables import as_array, unwrap_frame
+from petiole._table.columns import Floats
+from petiole._table.frames import as_array, unwrap_frame
 
 
 def read_vector(parameter: str, scores: Any, least: int) -> Floats:

@@ -13,13 +13,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels, label_codes
+from petiole._validation import check_whole
 from petiole.comparison.decomposition import BiasVariance, check_rows, of_probabilities, of_votes, read_truth
 from petiole.comparison.rendering import as_markdown, as_text
 from petiole.comparison.resampling import Wholes, as_generator
-from petiole.labels import Codes, check_same_length, check_weights, encode_labels, label_codes
-from petiole.parameters import check_whole
-from petiole.tables import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

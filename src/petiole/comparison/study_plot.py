@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from petiole._tree.drawing import FONT, INK, OKABE_ITO, QUIET, SMALL_FONT
 from petiole.comparison.decomposition import BiasVariance
-from petiole.tree_plot import FONT, INK, OKABE_ITO, QUIET, SMALL_FONT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

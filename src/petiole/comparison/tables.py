@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._validation import check_choice, check_fraction, check_number
 from petiole.comparison.paired import sign_test_p_value, t_statistics, win_marks
 from petiole.comparison.rendering import Rows, as_markdown, as_text
 from petiole.comparison.scores import read_names, read_scores
-from petiole.parameters import check_choice, check_fraction, check_number
 
 RULES = ("plain", "t_test", "corrected_t_test")
 

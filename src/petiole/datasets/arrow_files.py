@@ -10,9 +10,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._table.frames import NOMINAL_DTYPES
 from petiole.datasets.cells import NumericBuilder, Place, check_skipped
 from petiole.datasets.columns import Numeric, Values, from_names
-from petiole.tables import NOMINAL_DTYPES
 
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather"}
 

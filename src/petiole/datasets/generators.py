@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, logsumexp, softmax
 from sklearn.utils import check_random_state
 
-from petiole.parameters import check_number, check_whole
+from petiole._validation import check_number, check_whole
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.decisions.choice import decide
 from petiole.decisions.costs import as_cost_array, as_names, check_costs
-from petiole.tables import Array
 
 
 def with_abstention(cost: Any, abstain_cost: Any) -> Floats:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import check_probabilities
 from petiole.decisions.costs import as_names, check_costs
-from petiole.judged import check_probabilities
-from petiole.tables import Array
 
 
 def expected_cost(proba: Any, cost: Any) -> Floats:

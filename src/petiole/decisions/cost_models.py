@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from petiole.columns import Floats
-from petiole.labels import check_weights, encode_labels
-from petiole.parameters import check_choice, check_whole
+from petiole._table.columns import Floats
+from petiole._table.labels import check_weights, encode_labels
+from petiole._validation import check_choice, check_whole
 
 # The upper ends of the uniform distributions: of mistakes, and of right answers.
 UPPER_ENDS = {

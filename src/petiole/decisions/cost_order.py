@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.decisions.costs import as_names, check_costs
-from petiole.tables import Array
 
 
 @dataclass(frozen=True)

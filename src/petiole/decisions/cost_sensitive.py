@@ -10,7 +10,10 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import check_weights
+from petiole._validation import check_choice
 from petiole.decisions.choice import decide, expected_cost
 from petiole.decisions.cost_order import CostOrder, has_names
 from petiole.decisions.costs import as_cost_array
@@ -28,9 +31,6 @@ from petiole.decisions.wrapping import (
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
-from petiole.labels import check_weights
-from petiole.parameters import check_choice
-from petiole.tables import Array
 
 
 class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):

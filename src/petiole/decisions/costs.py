@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.tables import Array
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 
 
 def check_costs(cost: Any, *, n_classes: int, n_rows: int | None = None, parameter: str = "cost") -> Floats:

@@ -9,7 +9,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import check_probabilities
+from petiole._table.labels import check_weights, encode_labels
+from petiole._validation import check_choice, check_number
 from petiole.decisions.mailing import LETTER
 from petiole.decisions.wrapping import (
     add_column,
@@ -24,10 +28,6 @@ from petiole.decisions.wrapping import (
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
-from petiole.judged import check_probabilities
-from petiole.labels import check_weights, encode_labels
-from petiole.parameters import check_choice, check_number
-from petiole.tables import Array
 
 # The name of the probability among the regressors of a data frame.
 PROBABILITY_COLUMN = "probability_of_a_gift"

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.judged import check_probabilities
-from petiole.labels import check_weights
-from petiole.tables import Array
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import check_probabilities
+from petiole._table.labels import check_weights
 
 # What a letter cost in the campaign of the KDD'98 contest, in dollars.
 LETTER = 0.68

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._validation import check_choice
 from petiole.decisions.costs import as_cost_array, check_costs
-from petiole.parameters import check_choice
 
 
 def threshold(cost: Any, *, dominated: str = "raise") -> Any:

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_method_params, _num_samples, has_fit_parameter
 
-from petiole.columns import Floats
-from petiole.labels import encode_labels
-from petiole.tables import Array
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import encode_labels
 
 
 def is_frozen(estimator: Any) -> bool:

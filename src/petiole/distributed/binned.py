@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.counting import Rows
-from petiole.survey import Survey
-from petiole.tree import Tree
+from petiole._forest.leaf_counts import Rows
+from petiole._tree.tree import Tree
+from petiole.distributed.survey import Survey
 
 Floats = npt.NDArray[np.float64]
 

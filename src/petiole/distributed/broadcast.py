@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from petiole.dataset import FeatureEncoder
+from petiole._classifiers.ensemble import ForestClassifier, _fingerprint
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier, part_seed
+from petiole._forest.forest import Forest
+from petiole._table.encoder import FeatureEncoder
+from petiole._tree.growing import TrainingSet
 from petiole.distributed.sharded import unfitted
 from petiole.distributed.sources import Batch
 from petiole.distributed.tasks import Kind
-from petiole.ensemble import ForestClassifier, _fingerprint
-from petiole.forest import Forest
-from petiole.grow import TrainingSet
-from petiole.probability_forest import ProbabilityForestClassifier, part_seed
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def _mean(values_of: Callable[[Any], Any], y_true: Any, proba: Any, sample_weigh
 
 
 def _partition_sums(values_of: Callable[[Any], Any], y: Any, proba: Any, weights: Any, labels: Any) -> Any:
-    from petiole.judged import check_judged
+    from petiole._table.judged import check_judged
 
     if not len(y):
         return np.zeros(2)

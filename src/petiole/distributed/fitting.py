@@ -11,7 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from petiole.bagging import BaggedPETClassifier
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.mob_esp import MOBESPClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._validation import check_choice, check_whole
 from petiole.distributed.broadcast import fit_broadcast
 from petiole.distributed.engines import OnDask, Serial
 from petiole.distributed.levels import fit_levels
@@ -27,10 +31,6 @@ from petiole.distributed.sources import (
     slices_of,
 )
 from petiole.distributed.tasks import Coding, survey_part
-from petiole.mob_esp import MOBESPClassifier
-from petiole.parameters import check_choice, check_whole
-from petiole.pet import PETClassifier
-from petiole.probability_forest import ProbabilityForestClassifier
 
 MODES = ("auto", "broadcast", "sharded")
 CLASSIFIERS = (BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier, PETClassifier)

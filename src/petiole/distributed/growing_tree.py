@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.tree import Tree
+from petiole._tree.tree import Tree
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,7 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.bagging import BaggedPETClassifier
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.ensemble import Floats, ForestClassifier, Growth, _scores
+from petiole._classifiers.mob_esp import LazyTables, MOBESPClassifier, best_oob_weight, make_ballot
+from petiole._classifiers.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier, part_seed
+from petiole._forest.forest import Forest
 from petiole.distributed.shards import SHARD_ROWS, Assignment, Shard, assign, make_shards
 from petiole.distributed.tasks import (
     Coding,
@@ -28,10 +32,6 @@ from petiole.distributed.tasks import (
     grow_shard,
     stand,
 )
-from petiole.ensemble import Floats, ForestClassifier, Growth, _scores
-from petiole.forest import Forest
-from petiole.mob_esp import LazyTables, MOBESPClassifier, best_oob_weight, make_ballot
-from petiole.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier, part_seed
 from petiole.smoothing import as_leaf_estimator
 
 # What models keep beside their fitted attributes, and make again when it is not there.

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.counting import Rows, Tally, members_of, tally_rows
-from petiole.dataset import FeatureEncoder
+from petiole._classifiers.ensemble import Growth
+from petiole._classifiers.mob_esp import VoteTables, make_ballot
+from petiole._forest.forest import Forest, sample_copies
+from petiole._forest.leaf_counts import Rows, Tally, members_of, tally_rows
+from petiole._table.encoder import FeatureEncoder
+from petiole._table.weights import LEAST_SHARE
+from petiole._tree.growing import TrainingSet
 from petiole.distributed.shards import Assignment
 from petiole.distributed.sources import Batch
-from petiole.ensemble import Growth
-from petiole.forest import Forest, sample_copies
-from petiole.grow import TrainingSet
-from petiole.mob_esp import VoteTables, make_ballot
-from petiole.survey import Survey, encode_part, kept_rows, survey_rows
-from petiole.weights import LEAST_SHARE
+from petiole.distributed.survey import Survey, encode_part, kept_rows, survey_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Coding:
         return Rows(matrix, labels, self._in_rows(kept.weights, len(labels)))
 
     def _in_rows(self, weights: Floats | None, n_rows: int) -> Floats | None:
-        """Weights measured in rows of all parts together, as :mod:`petiole.weights` says."""
+        """Weights measured in rows of all parts together, as :mod:`petiole._table.weights` says."""
         if weights is None:
             return None if self.weight_unit == 1.0 else np.full(n_rows, 1.0 / self.weight_unit)
         measured = np.maximum(weights / self.weight_unit, LEAST_SHARE * self.survey.most_weight)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from petiole.parameters import check_whole
+from petiole._validation import check_whole
 
 
 class Cell(NamedTuple):

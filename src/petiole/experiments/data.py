@@ -16,8 +16,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.tables import Array
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 
 
 @dataclass(frozen=True, eq=False)

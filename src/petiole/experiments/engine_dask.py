@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from petiole._validation import check_whole
 from petiole.experiments.cells import Task, Work
 from petiole.experiments.engines import ONE_THREAD
 from petiole.experiments.outcomes import Attempts, Outcome, attempt
-from petiole.parameters import check_whole
 
 TASKS_PER_THREAD = 4  # so many are with the cluster at a time: enough that no worker waits
 SECONDS_WITHOUT_WORKERS = 120.0

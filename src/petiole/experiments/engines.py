@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 
+from petiole._validation import check_whole
 from petiole.experiments.cells import Task, Work, check_picklable
 from petiole.experiments.outcomes import Attempts, Outcome, attempt
-from petiole.parameters import check_whole
 
 # Numerical libraries read these when they are loaded. The cells are what runs in parallel.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.columns import Floats
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._dual.classifier import DualPerturbCombineClassifier
+from petiole._forest.forest import Forest
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import label_codes
+from petiole._tree.growing import TrainingSet
+from petiole._tree.pruning import prune_together
 from petiole.comparison import BiasVarianceStudy, bias_variance_study
 from petiole.datasets.papers import GEURTS, GrowPruneTest, geurts
-from petiole.dual import DualPerturbCombineClassifier
 from petiole.experiments.cells import Experiment, Task
-from petiole.forest import Forest
-from petiole.grow import TrainingSet
-from petiole.labels import label_codes
-from petiole.pet import PETClassifier
-from petiole.pruning import prune_together
-from petiole.tables import Array
 
 NAME = "geurts-2001"
 TRIALS, QUICK_TRIALS = 10, 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.comparison.rendering import as_markdown
 from petiole.datasets.papers import GEURTS
 from petiole.experiments.geurts_2001 import (
@@ -294,7 +294,7 @@ def _protocol() -> str:
             "- How a tree is pruned: of the trees on the cost-complexity path the one with the least error on the "
             "pruning set.",
             '- "Pruned in a combined fashion": one price per leaf for all bagged trees, judged by the error of their '
-            "mean (`petiole.pruning.prune_together`).",
+            "mean (`petiole._tree.pruning.prune_together`).",
             "- Probabilities of leaves are frequencies.",
             "- Golden section starts from [0, 3] and also tries 0; of equals the smallest λ wins.",
         ]

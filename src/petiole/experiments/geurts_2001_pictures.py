@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.dual import DualPerturbCombineClassifier
+from petiole._dual.classifier import DualPerturbCombineClassifier
+from petiole._table.columns import Floats
+from petiole._tree.drawing import INK, OKABE_ITO, QUIET
 from petiole.experiments.cells import seed_of
 from petiole.experiments.geurts_2001 import NAME, STUDY_LEVELS, STUDY_SETTINGS, make_curve, study_tree
 from petiole.experiments.pages import Compared, write_picture
-from petiole.tree_plot import INK, OKABE_ITO, QUIET
 
 MUCH_NOISE = 1.5  # as in figure 2
 GRID = 200

@@ -16,20 +16,20 @@ import numpy as np
 from scipy import stats
 from sklearn.utils import _safe_indexing
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.columns import Floats
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._lazy.classifier import LazyOptionTreesClassifier
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import encode_labels, label_codes
+from petiole._tree.held_out import deal_into_folds
 from petiole.comparison import bdelta_cost
-from petiole.cross_fit import deal_into_folds
 from petiole.datasets import Loaded, load, make_two_gaussians
 from petiole.datasets.papers import MARGINEANTU_DIETTERICH, margineantu_dietterich
 from petiole.datasets.papers.variants import columns_of, rebuild
 from petiole.decisions import COST_MODELS, decide, random_costs
 from petiole.experiments.cells import Experiment, Task, seed_of
-from petiole.labels import encode_labels, label_codes
-from petiole.lazy import LazyOptionTreesClassifier
 from petiole.metrics import brier_score, error_rate, log_loss
-from petiole.pet import PETClassifier
-from petiole.tables import Array
 
 NAME = "margineantu-dietterich-2002"
 FOLDS, QUICK_FOLDS = 10, 1

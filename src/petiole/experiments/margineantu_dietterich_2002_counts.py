@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.decisions import COST_MODELS
 from petiole.experiments.margineantu_dietterich_2002 import B_LOTS, B_PETS, OUTCOMES, WITHOUT_LAPLACE
 from petiole.experiments.results import Results

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from petiole._tree.drawing import EDGE, INK, OKABE_ITO, QUIET
 from petiole.experiments.cells import Cell
 from petiole.experiments.margineantu_dietterich_2002 import (
     B_LOTS,
@@ -17,7 +18,6 @@ from petiole.experiments.margineantu_dietterich_2002 import (
     gaussians_experiment,
 )
 from petiole.experiments.pages import write_picture
-from petiole.tree_plot import EDGE, INK, OKABE_ITO, QUIET
 
 COLORS = {f"wins of {B_LOTS}": OKABE_ITO[0], "ties": "#EDEDED", f"wins of {B_PETS}": OKABE_ITO[1]}
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.columns import Floats
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.mob_esp import MOBESPClassifier
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.experiments.cells import Experiment, Task
 from petiole.experiments.nielsen_2004_data import SOURCES, load_nielsen
 from petiole.metrics import accuracy, accuracy_change, area_under_lift_curve, log_loss, zero_one_mse
-from petiole.mob_esp import MOBESPClassifier
-from petiole.tables import Array
 
 NAME = "nielsen-2004"
 TRIALS, QUICK_TRIALS, TIMED_TRIALS = 100, 3, 2

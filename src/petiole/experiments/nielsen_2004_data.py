@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.experiments.data import load_raw
-from petiole.tables import Array
 
 
 @dataclass(frozen=True)

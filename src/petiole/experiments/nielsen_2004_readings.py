@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.columns import Floats
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.experiments.cells import Experiment, Task
 from petiole.experiments.nielsen_2004 import NAME, SETTINGS, judge, majority_votes, split
 from petiole.experiments.nielsen_2004_data import SOURCES, load_nielsen
 from petiole.smoothing import Laplace
-from petiole.tables import Array
 
 READINGS_NAME, COUNTING_NAME = f"{NAME}-readings", f"{NAME}-counting"
 TRIALS = 20

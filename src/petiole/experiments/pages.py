@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.comparison.rendering import as_markdown
 from petiole.files.atomic import write_atomically
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.experiments.cells import Cell, Experiment
 from petiole.experiments.database import Database
 

@@ -6,12 +6,12 @@ import os
 import time
 from dataclasses import dataclass
 
+from petiole._validation import check_whole
 from petiole.experiments.cells import Cell, Experiment
 from petiole.experiments.database import Database
 from petiole.experiments.engines import InProcess, Processes
 from petiole.experiments.outcomes import Engine
 from petiole.experiments.progress import Progress, Silent
-from petiole.parameters import check_whole
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from petiole import datasets
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.datasets import Description
 from petiole.experiments.data import load_raw
-from petiole.tables import Array
 
 Codes = NDArray[np.int64]
 

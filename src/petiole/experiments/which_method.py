@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.decisions import random_costs
 from petiole.experiments.cells import Experiment, Task
 from petiole.experiments.study_data import (

@@ -13,17 +13,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.columns import Floats
-from petiole.dual import DualPerturbCombineClassifier
-from petiole.lazy import LazyOptionTreesClassifier
-from petiole.mob_esp import MOBESPClassifier
-from petiole.naive_bayes import BinnedNaiveBayesClassifier
-from petiole.pet import PETClassifier
-from petiole.probability_forest import ProbabilityForestClassifier
-from petiole.recalibration import OOBCalibratedClassifier
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.mob_esp import MOBESPClassifier
+from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._dual.classifier import DualPerturbCombineClassifier
+from petiole._lazy.classifier import LazyOptionTreesClassifier
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole.calibrators._out_of_bag import OOBCalibratedClassifier
 from petiole.smoothing import HGS
-from petiole.tables import Array
 
 Nominal = NDArray[np.bool_]
 Make = Callable[[Nominal, int], Any]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._tree.drawing import INK, OKABE_ITO, QUIET
 from petiole.comparison import critical_difference_diagram
 from petiole.experiments.pages import write_picture
 from petiole.experiments.which_method_models import ENSEMBLES, OTHERS, PEERS, TREES
 from petiole.experiments.which_method_scores import RANKED, SECONDS, Study
-from petiole.tree_plot import INK, OKABE_ITO, QUIET
 
 # What a method is, with a marker and a colour.
 KINDS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.comparison import RankComparison, SignTest, friedman_nemenyi, sign_test
 from petiole.experiments.results import Results, read_stored
 from petiole.experiments.study_data import had_a_part

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.columns import Floats
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._table.columns import Floats
 from petiole.decisions import campaign_profit, mail_policy
 from petiole.experiments.cells import Experiment, Task
 from petiole.experiments.zadrozny_elkan_2001_data import (
@@ -28,8 +30,6 @@ from petiole.experiments.zadrozny_elkan_2001_data import (
     load_division,
 )
 from petiole.metrics import brier_score, lift_curve, log_loss
-from petiole.naive_bayes import BinnedNaiveBayesClassifier
-from petiole.pet import PETClassifier
 from petiole.smoothing import Curtailment, MEstimate
 
 NAME = "zadrozny-elkan-2001"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.experiments.data import RawTable, from_frame, load_raw
-from petiole.tables import Array
 
 KDD98, KDD98_SAMPLE, COIL, COIL_REDRAWN = "kdd98", "kdd98-sample", "coil2000", "coil2000-redrawn"
 # Names a folder with cup98LRN.txt, cup98VAL.txt and valtargt.txt.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.experiments.cells import Experiment, Task
 from petiole.experiments.pages import write_picture
 from petiole.experiments.results import Results, read_stored

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.columns import Floats
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
 from petiole.experiments.cells import Experiment, Task, seed_of
 from petiole.experiments.study_data import Codes, StudyTable, descriptions, load_table
-from petiole.pet import PETClassifier
 from petiole.smoothing import HDP, HGS, Laplace, LeafEstimator, MBranch, MEstimate, Raw
-from petiole.tables import Array
 
 NAME = "zhang-2020"
 FOLDS, QUICK_FOLDS = 10, 2

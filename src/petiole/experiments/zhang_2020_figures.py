@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from petiole._tree.drawing import INK, OKABE_ITO, QUIET
 from petiole.experiments.pages import write_picture
 from petiole.experiments.zhang_2020 import FOREST_SIZES, HGS_NAME
 from petiole.experiments.zhang_2020_scores import LARGE, Scores
-from petiole.tree_plot import INK, OKABE_ITO, QUIET
 
 BLUE, ORANGE, GREEN, RED = OKABE_ITO[0], OKABE_ITO[1], OKABE_ITO[2], OKABE_ITO[5]
 

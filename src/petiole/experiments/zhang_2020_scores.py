@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.comparison import SignTest, sign_test, sign_test_of_counts
 from petiole.experiments.pages import Agreement, ComparedSigns
 from petiole.experiments.published import read_published

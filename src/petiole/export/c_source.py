@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.bagging import BaggedPETClassifier
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._tree.tree import Tree
 from petiole.export.refusal import ExportError, check_exportable
 from petiole.files.atomic import write_atomically
-from petiole.pet import PETClassifier
-from petiole.tree import Tree
 
 Array = npt.NDArray[Any]
 NUMBERS_PER_LINE = 12

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.dataset import FeatureEncoder
+from petiole._table.encoder import FeatureEncoder
 from petiole.export.onnx_graph import ML, Graph
 from petiole.export.onnx_trees import MISSING_CODE
 from petiole.export.refusal import ExportError

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.ensemble import frequency_tables
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.ensemble import frequency_tables
+from petiole._classifiers.mob_esp import MOBESPClassifier, n_voters_of
+from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._forest.forest import Forest
+from petiole._forest.log_pool import LogPool
 from petiole.export.leaf_sums import Entries, LeafSums, vote_rows
 from petiole.export.onnx_columns import add_branch_columns, add_inputs, add_label
 from petiole.export.onnx_graph import ML, Graph
 from petiole.export.onnx_trees import BranchColumns, missing_by_tree, tree_ensemble_attributes
 from petiole.export.refusal import check_exportable
 from petiole.files.atomic import write_atomically
-from petiole.forest import Forest
-from petiole.mob_esp import MOBESPClassifier, n_voters_of
-from petiole.pet import PETClassifier
-from petiole.pool import LogPool
-from petiole.probability_forest import ProbabilityForestClassifier
 from petiole.smoothing import Raw
 
 Floats = npt.NDArray[np.float64]

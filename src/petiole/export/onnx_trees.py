@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole._tree.tree import Tree
 from petiole.export.leaf_sums import Entries, LeafSums
-from petiole.tree import Tree
 
 MISSING_CODE = -1  # of a nominal value that is missing or unknown
 LOST = -1  # in place of a child: the row would be divided

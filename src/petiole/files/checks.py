@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from petiole._validation import LARGEST
 from petiole.files.errors import ModelFileError
-from petiole.parameters import LARGEST
 
 Check = Callable[[Any], None]
 Array = npt.NDArray[Any]

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
+from petiole._validation import check_choice, check_whole
 from petiole.metrics.rows import Indices, group_sums, tie_groups
-from petiole.parameters import check_choice, check_whole
 
 STRATEGIES = ("uniform", "quantile")
 

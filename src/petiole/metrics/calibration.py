@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
+from petiole._validation import check_choice, check_fraction
 from petiole.metrics.binning import Binned, bin_of, check_binning, scores_and_hits, summarise
 from petiole.metrics.rows import check_flag, judge, target_column
-from petiole.parameters import check_choice, check_fraction
 
 NORMS = ("l1", "l2", "squared", "max")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.metrics.profits import sums_above, thresholds_and_groups
 from petiole.metrics.rows import Indices, group_sums, judge, target_column
 

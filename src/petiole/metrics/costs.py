@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.judged import Judged, check_judged
-from petiole.labels import label_codes
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import Judged, check_judged
+from petiole._table.labels import label_codes
 from petiole.metrics.rows import Indices, check_flag, target_column
-from petiole.tables import Array
 
 
 def misclassification_cost(

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
+from petiole._validation import check_choice, check_number
 from petiole.metrics.rows import check_priors, group_sums, judge, target_column, tie_groups
-from petiole.parameters import check_choice, check_number
 
 RULES = ("right", "distinct", "exact")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
 from petiole.metrics.rows import check_priors, judge
 
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.judged import Judged, check_judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged, check_judged
 from petiole.metrics.costs import check_values, per_row
 from petiole.metrics.rows import Indices, check_flag, group_sums, target_column, tie_groups
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.columns import Floats
-from petiole.judged import Judged, check_judged
-from petiole.tables import Array
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import Judged, check_judged
 
 Indices = npt.NDArray[np.intp]
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import make_scorer
 
-from petiole.columns import Floats
-from petiole.labels import encode_labels
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import encode_labels
 from petiole.metrics.calibration import expected_calibration_error
 from petiole.metrics.costs import misclassification_cost, profit
 from petiole.metrics.lift import area_under_lift_curve
 from petiole.metrics.logarithmic import log_loss
 from petiole.metrics.scores import accuracy, brier_score, error_rate, rmse, zero_one_mse
-from petiole.tables import Array
 
 _LOSSES: dict[str, Callable[..., float]] = {
     "brier_score": brier_score,

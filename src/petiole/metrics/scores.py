@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from petiole.columns import Floats
-from petiole.judged import Judged, check_judged
-from petiole.labels import label_codes
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged, check_judged
+from petiole._table.labels import label_codes
+from petiole._validation import check_choice
 from petiole.metrics.rows import judge
-from petiole.parameters import check_choice
 
 
 def zero_one_mse(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:

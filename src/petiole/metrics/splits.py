@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
+from petiole._validation import check_choice
 from petiole.metrics.binning import bin_of, check_binning
 from petiole.metrics.logarithmic import check_base, log_losses, raised
 from petiole.metrics.rows import (
@@ -23,7 +24,6 @@ from petiole.metrics.rows import (
     tie_groups,
 )
 from petiole.metrics.scores import squared_errors
-from petiole.parameters import check_choice
 
 GROUPINGS = ("bins", "distinct", "isotonic")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.metrics import CostCurve, cost_curve
 from petiole.metrics.rows import check_flag, judge, target_column
 from petiole.plotting import frame

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from petiole.columns import Floats
-from petiole.judged import check_probabilities
-from petiole.labels import encode_labels
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import check_probabilities
+from petiole._table.labels import encode_labels
+from petiole._validation import check_choice
 from petiole.metrics.scorers import in_columns_of, union_of_classes
-from petiole.parameters import check_choice
 from petiole.plotting import frame
-from petiole.tables import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

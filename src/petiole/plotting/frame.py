@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from petiole._tree.drawing import INK, NBSP, QUIET, text_width
 from petiole.plotting.paths import COLORS, FONT, MARKERS, SMALL_FONT
-from petiole.tree_plot import INK, NBSP, QUIET, text_width
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from petiole import traversal
-from petiole.pet import PETClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._tree import traversal
+from petiole._tree.drawing import INK, OKABE_ITO, QUIET
+from petiole._tree.text import Words
+from petiole._tree.tree import Tree
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, Raw, as_leaf_estimator
-from petiole.tree import Tree
-from petiole.tree_plot import INK, OKABE_ITO, QUIET
-from petiole.tree_text import Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

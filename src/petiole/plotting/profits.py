@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._tree.drawing import INK
+from petiole._validation import check_choice
 from petiole.metrics import ProfitCurve, profit_curve
 from petiole.metrics.rows import judge, target_column
-from petiole.parameters import check_choice
 from petiole.plotting import frame
 from petiole.plotting.display import ProbabilityDisplay, named_tables
-from petiole.tree_plot import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

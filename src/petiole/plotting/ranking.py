@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.metrics import LiftCurve, area_under_lift_curve, lift_curve
 from petiole.metrics.rows import class_shares, judge, target_column
 from petiole.plotting import frame

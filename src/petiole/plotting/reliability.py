@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
 from petiole.metrics import ReliabilityCurve, expected_calibration_error, reliability_curve
 from petiole.metrics.binning import scores_and_hits
 from petiole.metrics.rows import judge, target_column

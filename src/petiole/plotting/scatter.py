@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.judged import check_probabilities
-from petiole.labels import check_weights
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.judged import check_probabilities
+from petiole._table.labels import check_weights
+from petiole._validation import check_choice
 from petiole.metrics.rows import class_shares, judge, target_column
-from petiole.parameters import check_choice
 from petiole.plotting import frame
 from petiole.plotting.display import ProbabilityDisplay, all_classes, ask, named, named_tables
-from petiole.tables import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

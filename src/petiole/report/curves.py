@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
 from petiole.metrics import lift_curve, reliability_curve
 from petiole.metrics.rows import one_against_rest
 from petiole.study import Study

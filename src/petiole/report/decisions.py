@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.decisions.choice import cheapest
 from petiole.report.curves import judged_of, rarest_class, rounded, shown_methods
 from petiole.study import Study

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from petiole.pet import PETClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._tree.text import Words, class_shares
 from petiole.report.curves import rounded
 from petiole.study import Study
-from petiole.tree_text import Words, class_shares
 
 MOST_NODES = 800
 MOST_CLASSES = 8  # that a node lists, the most probable first

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from petiole.files.savable import SavableEstimator
 
 if TYPE_CHECKING:
-    from petiole.tree import Tree
+    from petiole._tree.tree import Tree
 
 Table = npt.NDArray[np.float64]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from petiole.parameters import check_number
+from petiole._validation import check_number
 from petiole.smoothing.base import HeldOut, LeafEstimator, Table, best_on_held_out, need_learning
 from petiole.smoothing.frequencies import Raw, base_rates, ten_of_the_rarest
 
 if TYPE_CHECKING:
-    from petiole.tree import Tree
+    from petiole._tree.tree import Tree
 
 # What v="cv" chooses from.
 V_GRID = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)

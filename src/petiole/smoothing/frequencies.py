@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.parameters import LARGEST, as_row_numbers, check_number
+from petiole._validation import LARGEST, as_row_numbers, check_number
 from petiole.smoothing.base import (
     HeldOut,
     LeafEstimator,
@@ -22,7 +22,7 @@ from petiole.smoothing.base import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from petiole.tree import Tree
+    from petiole._tree.tree import Tree
 
 Counts = npt.NDArray[np.float64]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from petiole import _core
-from petiole.parameters import check_choice, check_number, check_whole, draw_seed
+from petiole._validation import check_choice, check_number, check_whole, draw_seed
 from petiole.smoothing.base import LeafEstimator, Table
 
 if TYPE_CHECKING:
-    from petiole.tree import Tree
+    from petiole._tree.tree import Tree
 
 LEAST, MOST = 1e-6, 1e9  # of concentrations and of their prior's parameters
 

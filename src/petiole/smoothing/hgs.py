@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
 from petiole import _core
-from petiole.parameters import LARGEST, as_row_numbers, check_choice, check_number
+from petiole._validation import LARGEST, as_row_numbers, check_choice, check_number
 from petiole.smoothing.base import HeldOut, LeafEstimator, Table, best_on_held_out, need_learning
 
 if TYPE_CHECKING:
-    from petiole.tree import Tree
+    from petiole._tree.tree import Tree
 
 Floats = npt.NDArray[np.float64]
 

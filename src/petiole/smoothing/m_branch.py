@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from petiole import _core
-from petiole.parameters import check_choice, check_number
+from petiole._validation import check_choice, check_number
 from petiole.smoothing.base import HeldOut, LeafEstimator, Table, minimise_on_held_out, need_learning
 
 if TYPE_CHECKING:
-    from petiole.tree import Tree
+    from petiole._tree.tree import Tree
 
 
 class MBranch(LeafEstimator):

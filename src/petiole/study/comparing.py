@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
+from petiole._validation import thread_count
 from petiole.comparison import corrected_resampled_t_test
 from petiole.decisions.costs import check_costs
-from petiole.judged import Judged
-from petiole.parameters import thread_count
 from petiole.study.data import Rows, Table, read_table_of_study, read_test_rows
 from petiole.study.inspection import inspect
 from petiole.study.methods import choose_methods

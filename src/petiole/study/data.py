@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import _num_samples
 
-from petiole.columns import Floats
-from petiole.dataset import FeatureEncoder
-from petiole.labels import Codes, check_same_length, check_weights, encode_labels, label_codes
+from petiole._table.columns import Floats
+from petiole._table.encoder import FeatureEncoder
+from petiole._table.frames import Array
+from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels, label_codes
 from petiole.study.methods import Shape
-from petiole.tables import Array
 
 
 @dataclass(frozen=True, eq=False)

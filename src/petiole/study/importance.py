@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from petiole.columns import Floats
-from petiole.judged import Judged
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
 from petiole.study.data import Rows
 from petiole.study.methods import METHODS
 from petiole.study.results import Study

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.pet import PETClassifier
+from petiole._classifiers.pet import PETClassifier
 from petiole.study.data import Table
 from petiole.study.identifiers import ColumnWatch, mixed
 from petiole.study.splits import fold_numbers

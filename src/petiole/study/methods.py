@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from petiole.bagging import BaggedPETClassifier
-from petiole.dual import DualPerturbCombineClassifier
-from petiole.lazy import LazyOptionTreesClassifier
-from petiole.mob_esp import MOBESPClassifier
-from petiole.naive_bayes import BinnedNaiveBayesClassifier
-from petiole.pet import PETClassifier
-from petiole.probability_forest import ProbabilityForestClassifier
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.mob_esp import MOBESPClassifier
+from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._dual.classifier import DualPerturbCombineClassifier
+from petiole._lazy.classifier import LazyOptionTreesClassifier
 from petiole.smoothing import HGS
 from petiole.study.peers import PeerClassifier, calibrated_forest
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from petiole.classifier import TableClassifier
-from petiole.columns import Floats
-from petiole.parameters import check_choice
+from petiole._classifiers.base import TableClassifier
+from petiole._table.columns import Floats
+from petiole._validation import check_choice
 
 NOMINAL = ("one_hot", "native")
 MOST_CATEGORIES = 255  # what scikit-learn's boosting takes, and the most columns that one nominal column becomes

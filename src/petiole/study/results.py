@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.comparison.rendering import as_text
 from petiole.study.data import Rows, Table
 from petiole.study.methods import METHODS

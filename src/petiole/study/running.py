@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.experiments.progress import duration_text
 from petiole.study.data import Rows, Table
 from petiole.study.methods import Method

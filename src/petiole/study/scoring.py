@@ -10,9 +10,9 @@ import numpy as np
 from scipy import stats
 
 from petiole import metrics
-from petiole.columns import Floats
+from petiole._table.columns import Floats
+from petiole._table.judged import Judged
 from petiole.comparison import bootstrap_interval
-from petiole.judged import Judged
 from petiole.metrics.logarithmic import log_losses, raised
 from petiole.metrics.scores import squared_errors
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from petiole.parameters import check_whole
+from petiole._validation import check_whole
 
 # Cells of the table up to which folds are repeated, and beyond which there are fewer.
 REPEATED_UP_TO, FIVE_FOLDS_UP_TO = 50_000, 5_000_000

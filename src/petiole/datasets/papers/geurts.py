@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._validation import check_choice, check_whole
 from petiole.datasets.columns import Numeric
 from petiole.datasets.description import Description, Loaded
 from petiole.datasets.frames import make_frame
 from petiole.datasets.generators import make_two_norm
 from petiole.datasets.loading import load
 from petiole.datasets.papers.variants import columns_of, rebuild
-from petiole.parameters import check_choice, check_whole
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from petiole.columns import Floats
+from petiole._table.columns import Floats
 from petiole.datasets.cells import Cell, NumericBuilder, Place
 from petiole.datasets.columns import Numeric, Values, from_names
 from petiole.datasets.description import Description, Loaded

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from petiole._validation import check_choice
 from petiole.datasets.description import Loaded
 from petiole.datasets.loading import load
-from petiole.parameters import check_choice
 
 # Section 1.6 names these ten in its text; keys are its names. Which abalone was used is not said: there are 28 numbers
 # of rings, and the three groups that the UCI notes describe.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from petiole._validation import check_choice
 from petiole.datasets.description import Loaded
 from petiole.datasets.loading import load
 from petiole.datasets.papers.variants import among, as_numbers, columns_of, complete_rows, rebuild, varying
-from petiole.parameters import check_choice
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,661 @@
+#include "grow/grow.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "grow/partition.hpp"
+#include "base/random.hpp"
+#include "grow/split.hpp"
+#include "grow/twig.hpp"
+
+namespace petiole {
+namespace {
+
+// A window this many times smaller than its frame gets a frame of its own,
+constexpr std::uint32_t kShrink = 4;
+// unless the frame is this small anyway,
+constexpr RowId kSmallFrame = 64;
+// or stays in the second cache and has few codes to walk.
+constexpr std::size_t kCacheBytes = 512 << 10;
+// Cells (rows x attributes) from which a node's attributes are searched by several threads.
+constexpr std::uint64_t kParallelCells = 1 << 15;
+
+// How the rows of a node go to its children.
+struct Routing {
+  SplitRule rule;
+  int n_children = 0;
+  std::vector<std::int32_t> branch_of_code;  // by code of the frame, missing last; n_children: to be divided
+};
+
+template <class W>
+struct Child {
+  Window<W> window;
+  std::vector<W> class_counts;  // empty: to be counted
+};
+
+template <class W>
+struct Task {
+  NodeId node = 0;
+  int depth = 0;
+  std::uint64_t key = 0;
+  Window<W> window;
+  std::vector<W> class_counts{};  // as those of a child
+  bool divides_rows = false;      // it comes from a twig, which cannot do that
+};
+
+// A node of a twig.
+struct TwigTask {
+  NodeId node = 0;
+  int depth = 0;
+  std::uint64_t key = 0;
+  Slots slots = 0;
+};
+
+// Where growth begins: the key of the first node, and the weight of the dataset that it belongs to (0: of the sample).
+struct Start {
+  std::uint64_t key = 0;
+  double dataset_weight = 0;
+};
+
+template <class W>
+class Grower {
+ public:
+  Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
+      : dataset_(dataset), options_(options), pool_(pool), scratch_(static_cast<std::size_t>(pool.n_threads())) {}
+
+  Tree grow(Multiplicity multiplicity, Start start, Interrupt& interrupt, Placement* placement) {
+    multiplicity_ = multiplicity;
+    interrupt_ = &interrupt;
+    placement_ = placement;
+    if (placement_ != nullptr) placement_->template clear<W>();
+    builder_.start(dataset_.n_classes, placement == nullptr);
+    pending_.clear();
+    add_root(start);
+    while (!pending_.empty()) {
+      Task<W> task = std::move(pending_.back());
+      pending_.pop_back();
+      split_if_useful(std::move(task));
+    }
+    std::vector<NodeId> new_id;
+    Tree tree = builder_.finish(&new_id);
+    if (placement_ != nullptr)
+      for (NodeId& leaf : placement_->leaf) leaf = new_id[static_cast<std::size_t>(leaf)];
+    return tree;
+  }
+
+ private:
+  void add_root(Start start) {
+    const std::uint32_t most = multiplicity_.empty() ? 1 : *std::max_element(multiplicity_.begin(), multiplicity_.end());
+    Window<W> window{frame_of(dataset_, most), std::make_shared<Entries<W>>(dataset_.n_rows()), 0, 0};
+    context_.dataset_weight = 0;
+    Entry<W>* entries = window.entries();
+    for (RowId row = 0; row < dataset_.n_rows(); ++row) {
+      const double of_row = weight(row);
+      entries[window.end] = {row, dataset_.labels[row], static_cast<typename Entry<W>::Stored>(of_row)};
+      window.end += of_row > 0;
+      context_.dataset_weight += of_row;
+    }
+    prepare_context(start.dataset_weight);
+    pending_.push_back(Task<W>{0, 0, start.key, std::move(window)});
+  }
+
+  // Of a row in this tree's sample.
+  double weight(RowId row) const {
+    return multiplicity_.empty() ? dataset_.weight(row) : dataset_.weight(row) * multiplicity_[row];
+  }
+
+  void prepare_context(double dataset_weight) {
+    context_.options = &options_;
+    context_.n_classes = dataset_.n_classes;
+    context_.many_valued.clear();
+    if constexpr (!std::is_same_v<W, double>) {
+      const bool logarithms = options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio;
+      const auto largest = static_cast<std::uint32_t>(context_.dataset_weight);
+      if (logarithms && (!log_table_ || log_table_->largest() != largest)) log_table_ = std::make_unique<LogTable>(largest);
+      context_.log_table = log_table_.get();
+    }
+    context_.dataset_weight = std::max(context_.dataset_weight, dataset_weight);
+    for (const Column& column : dataset_.columns)
+      context_.many_valued.push_back(column.nominal && column.n_codes >= 0.3 * context_.dataset_weight);
+    context_.all_many_valued =
+        std::all_of(context_.many_valued.begin(), context_.many_valued.end(), [](auto many) { return many; });
+  }
+
+  // The weight of each class at a node, in class_counts_.
+  void count_classes(const Window<W>& window) {
+    const Entry<W>* entries = window.entries();
+    const std::uint32_t n = window.size();
+    // Rows of one class often follow each other, and adding to the same number has to wait for the last addition: so there
+    // are two of each.
+    const auto width = static_cast<std::size_t>(dataset_.n_classes);
+    class_counts_.assign(2 * width, W{0});
+    W* even = class_counts_.data();
+    W* odd = even + width;
+    std::uint32_t i = 0;
+    for (; i + 1 < n; i += 2) {
+      even[entries[i].label] += entries[i].weight;
+      odd[entries[i + 1].label] += entries[i + 1].weight;
+    }
+    if (i < n) even[entries[i].label] += entries[i].weight;
+    for (std::size_t k = 0; k < width; ++k) even[k] += odd[k];
+    class_counts_.resize(width);
+  }
+
+  void keep_counts(NodeId node) {
+    if (builder_.keeps_counts()) std::copy(class_counts_.begin(), class_counts_.end(), builder_.counts(node));
+  }
+
+  bool must_be_leaf(int depth) const {
+    double weight = 0, heaviest = 0;
+    for (const W count : class_counts_) {
+      weight += static_cast<double>(count);
+      heaviest = std::max(heaviest, static_cast<double>(count));
+    }
+    return must_be_leaf(weight, heaviest, depth);
+  }
+
+  bool must_be_leaf(double weight, double heaviest, int depth) const {
+    const bool pure = weight - heaviest <= 1e-9 * weight;
+    return pure || depth >= options_.max_depth || weight < 2 * options_.min_samples_leaf - kWeightSlack;
+  }
+
+  void record_leaf(const Task<W>& task) {
+    if (placement_ == nullptr) return;
+    const Window<W>& window = task.window;
+    Entries<W>& placed = placement_->template entries<W>();
+    for (std::uint32_t i = 0; i < window.size(); ++i) {
+      const Entry<W>& entry = window.entries()[i];
+      placed.push_back({window.frame->dataset_row(entry.row), entry.label, entry.weight});
+    }
+    placement_->template end_leaf<W>(task.node);
+  }
+
+  void split_if_useful(Task<W> task) {
+    Window<W>& window = task.window;
+    if (window.size() <= kTwigRows && !task.divides_rows) return grow_twig(task);
+    if (task.class_counts.empty())
+      count_classes(window);
+    else
+      class_counts_.swap(task.class_counts);
+    keep_counts(task.node);
+    if (must_be_leaf(task.depth)) return record_leaf(task);
+    if (compacting_pays(window)) compact(window, compact_scratch_);
+    view_rows(*window.frame, window.entries(), window.size());
+    interrupt_->check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
+    find_candidates(task.key, *window.frame, [this](std::size_t first) { search(first); });
+    const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
+    if (chosen >= 0)
+      split(task, candidates_[static_cast<std::size_t>(chosen)]);
+    else
+      record_leaf(task);
+  }
+
+  // Everything below a node of few rows.
+  void grow_twig(const Task<W>& task) {
+    twig_.open(context_, task.window);
+    interrupt_->check(std::uint64_t{task.window.size()} * (task.window.frame->columns.size() + 1));
+    twig_pending_.push_back({task.node, task.depth, task.key, twig_.all()});
+    while (!twig_pending_.empty()) {
+      const TwigTask node = twig_pending_.back();
+      twig_pending_.pop_back();
+      split_if_useful(node, task.window);
+    }
+  }
+
+  void split_if_useful(const TwigTask& task, const Window<W>& twig) {
+    if (builder_.keeps_counts()) count_classes(task);
+    keep_counts(task.node);
+    if (twig_.is_pure(task.slots)) return record_leaf(task);
+    twig_.enter(task.slots);
+    if (must_be_leaf(twig_.node_weight(), twig_.heaviest_class(), task.depth)) return record_leaf(task);
+    view_.n = 0;
+    find_candidates(task.key, twig_.frame(), [&](std::size_t first) { search_twig(task, first); });
+    const int chosen = choose(context_, twig_.frame(), candidates_, derive_key(task.key, 0));
+    if (chosen < 0) return record_leaf(task);
+    const std::int32_t index = candidates_[static_cast<std::size_t>(chosen)].column;
+    if (has_missing(twig_.frame().columns[static_cast<std::size_t>(index)], index, task))
+      pending_.push_back(without_twig(task, twig));
+    else
+      split(task, static_cast<std::size_t>(chosen));
+  }
+
+  void record_leaf(const TwigTask& task) {
+    if (placement_ == nullptr) return;
+    Entries<W>& placed = placement_->template entries<W>();
+    for_each_slot(task.slots, [&](std::uint32_t slot) {
+      placed.push_back(twig_.entry(slot));
+      placed.back().row = twig_.frame().dataset_row(placed.back().row);
+    });
+    placement_->template end_leaf<W>(task.node);
+  }
+
+  void search_twig(const TwigTask& task, std::size_t first) {
+    candidates_.resize(columns_.size());
+    twig_cuts_.resize(columns_.size());
+    for (std::size_t i = first; i < columns_.size(); ++i) {
+      const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(columns_[i])];
+      if (!column.nominal && !has_missing(column, columns_[i], task)) {
+        candidates_[i] = twig_.find(columns_[i], twig_cuts_[i]);
+        continue;
+      }
+      if (view_.n == 0) view_node(task);
+      petiole::find_candidates(context_, view_, &columns_[i], 1, scratch_[0], &candidates_[i]);
+    }
+  }
+
+  bool has_missing(const FrameColumn& column, std::int32_t index, const TwigTask& task) {
+    return column.has_missing && (twig_.missing(index) & task.slots) != 0;
+  }
+
+  // A node of a twig whose rows are to be divided, as a task of its own.
+  Task<W> without_twig(const TwigTask& task, const Window<W>& twig) const {
+    Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(__builtin_popcountll(task.slots))), 0, 0};
+    for_each_slot(task.slots, [&](std::uint32_t slot) {
+      window.entries()[window.end++] = twig_.entry(slot);
+    });
+    return {task.node, task.depth, task.key, std::move(window), {}, true};
+  }
+
+  // The rows of a twig's node in a row, for the search and the routing of nominal attributes.
+  void view_node(const TwigTask& task) {
+    count_classes(task);
+    std::uint32_t n = 0;
+    for_each_slot(task.slots, [&](std::uint32_t slot) {
+      twig_entries_[n++] = twig_.entry(slot);
+    });
+    view_rows(twig_.frame(), twig_entries_.data(), n);
+  }
+
+  void count_classes(const TwigTask& task) {
+    class_counts_.assign(static_cast<std::size_t>(dataset_.n_classes), W{0});
+    for_each_slot(task.slots, [&](std::uint32_t slot) { class_counts_[twig_.label(slot)] += twig_.weight(slot); });
+  }
+
+  void split(const TwigTask& task, std::size_t chosen) {
+    const Candidate& candidate = candidates_[chosen];
+    const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(candidate.column)];
+    twig_branches_.clear();
+    SplitRule rule;
+    if (column.nominal) {
+      Routing routing = route_nominal(column, candidate);
+      rule = std::move(routing.rule);
+      twig_branches_.assign(static_cast<std::size_t>(routing.n_children), Slots{0});
+      for_each_slot(task.slots, [&](std::uint32_t slot) {
+        const auto branch = static_cast<std::size_t>(routing.branch_of_code[column.codes->at(twig_.row(slot))]);
+        twig_branches_[branch] |= Slots{1} << slot;
+      });
+    } else {
+      const TwigSides sides = twig_.sides_of(candidate.column, twig_cuts_[chosen]);
+      rule.threshold = threshold(twig_.frame(), column, twig_.row(sides.low), twig_.row(sides.high));
+      twig_branches_.push_back(sides.left);
+      twig_branches_.push_back(task.slots & ~sides.left);
+    }
+    rule.feature = column.feature;
+    const NodeId first = builder_.split(task.node, rule, static_cast<int>(twig_branches_.size()));
+    for (std::size_t c = 0; c < twig_branches_.size(); ++c)
+      twig_pending_.push_back({first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
+  }
+
+  static bool compacting_pays(const Window<W>& window) {
+    const Frame& frame = *window.frame;
+    if (frame.n_rows <= kSmallFrame || window.size() > frame.n_rows / kShrink) return false;
+    return frame.code_bytes > kCacheBytes || frame.most_codes > window.size();
+  }
+
+  // Numbers the labels among the classes present at the node, as class_counts_ has them.
+  void view_rows(const Frame& frame, const Entry<W>* entries, std::uint32_t n) {
+    view_.frame = &frame;
+    view_.entries = entries;
+    view_.n = n;
+    view_.class_totals.clear();
+    view_.class_scale.clear();
+    view_.weight = 0;
+    local_class_.resize(class_counts_.size());
+    for (std::size_t k = 0; k < local_class_.size(); ++k) {
+      local_class_[k] = static_cast<ClassId>(view_.class_totals.size());
+      if (class_counts_[k] <= 0) continue;
+      view_.class_totals.push_back(class_counts_[k]);
+      view_.class_scale.push_back(options_.class_scale.empty() ? 1.0 : options_.class_scale[k]);
+      view_.weight += static_cast<double>(class_counts_[k]);
+    }
+    view_.local_class = view_.class_totals.size() == local_class_.size() ? nullptr : local_class_.data();
+  }
+
+  // search(first) fills candidates_ for columns_[first..].
+  template <class Search>
+  void find_candidates(std::uint64_t key, const Frame& frame, Search&& search) {
+    const auto n_features = static_cast<int>(dataset_.columns.size());
+    if (options_.max_features == 0 || options_.max_features >= n_features) {
+      columns_.resize(frame.columns.size());
+      std::iota(columns_.begin(), columns_.end(), 0);
+      search(0);
+    } else {
+      find_sampled_candidates(key, frame, n_features, search);
+    }
+  }
+
+  // Draws max_features attributes; if none of them has a candidate, further ones until one has.
+  template <class Search>
+  void find_sampled_candidates(std::uint64_t key, const Frame& frame, int n_features, Search&& search) {
+    if (shuffled_.empty()) {
+      shuffled_.resize(static_cast<std::size_t>(n_features));
+      std::iota(shuffled_.begin(), shuffled_.end(), 0);
+    }
+    Random random(key);
+    columns_.clear();
+    candidates_.clear();
+    swaps_.clear();
+    int drawn = 0;
+    const auto any_found = [this] {
+      return std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.found; });
+    };
+    while (drawn < n_features && (drawn < options_.max_features || !any_found())) {
+      const int batch = drawn < options_.max_features ? options_.max_features : 1;
+      const std::size_t searched = columns_.size();
+      for (int b = 0; b < batch && drawn < n_features; ++b, ++drawn) {
+        const auto other = static_cast<std::size_t>(drawn) + random.below(static_cast<std::uint32_t>(n_features - drawn));
+        std::swap(shuffled_[static_cast<std::size_t>(drawn)], shuffled_[other]);
+        swaps_.push_back(other);
+        const std::int32_t column = frame.column_of[static_cast<std::size_t>(shuffled_[static_cast<std::size_t>(drawn)])];
+        if (column >= 0) columns_.push_back(column);
+      }
+      search(searched);
+    }
+    // The next node starts from the same order, so that its draw depends on its key alone.
+    for (std::size_t i = swaps_.size(); i-- > 0;) std::swap(shuffled_[i], shuffled_[swaps_[i]]);
+  }
+
+  void search(std::size_t first) {
+    candidates_.resize(columns_.size());
+    const std::size_t n = columns_.size() - first;
+    if (n == 0) return;
+    const auto body = [&](std::size_t thread, std::size_t begin, std::size_t n_columns) {
+      petiole::find_candidates(context_, view_, &columns_[begin], n_columns, scratch_[thread], &candidates_[begin]);
+    };
+    if (pool_.n_threads() == 1 || std::uint64_t{view_.n} * n < kParallelCells) return body(0, first, n);
+    view_.number_labels();  // before threads share it
+    pool_.run(static_cast<int>(n), [&](int thread, int item) {
+      body(static_cast<std::size_t>(thread), first + static_cast<std::size_t>(item), 1);
+    });
+    for (std::size_t i = first; i < columns_.size(); ++i) candidates_[i].left_known = false;  // it is in threads' scratch
+  }
+
+  void split(Task<W>& task, const Candidate& candidate) {
+    const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
+    Routing routing = column.nominal ? route_nominal(column, candidate) : route_numeric(column, candidate);
+    routing.rule.feature = column.feature;
+    std::vector<Child<W>> children;
+    if (routing.branch_of_code.empty()) {
+      const TwoParts parts = partition_at(task.window, column, candidate.cut, partition_scratch_);
+      routing.rule.threshold = threshold(*task.window.frame, column, parts.low, parts.high);
+      children = ranges(task.window, {0, parts.n_left, task.window.size()});
+      if (candidate.left_known) give_counts(candidate, children);
+    } else {
+      if (candidate.known_or_missing) {
+        routing.rule.threshold = std::numeric_limits<double>::infinity();
+      } else if (!column.nominal) {
+        const auto [low, high] = neighbours(column, candidate.cut);
+        routing.rule.threshold = threshold(*task.window.frame, column, low, high);
+      }
+      children = partition_with_missing(task.window, column, routing);
+    }
+    add_children(task, routing, std::move(children));
+  }
+
+  // Tells both children of a numeric split what they hold, since the search has found out; twigs need not know.
+  void give_counts(const Candidate& candidate, std::vector<Child<W>>& children) {
+    const W* left = scratch_[0].left_of_cut.row(static_cast<std::size_t>(candidate.column), view_.class_totals.size());
+    for (std::size_t side = 0; side < 2; ++side) {
+      if (children[side].window.size() <= kTwigRows) continue;
+      children[side].class_counts = class_counts_;
+      for (std::size_t k = 0; k < class_counts_.size(); ++k) {
+        if (class_counts_[k] <= 0) continue;
+        const W on_left = left[local_class_[k]];
+        children[side].class_counts[k] = side == 0 ? on_left : class_counts_[k] - on_left;
+      }
+    }
+  }
+
+  Routing route_numeric(const FrameColumn& column, const Candidate& candidate) {
+    Routing routing;
+    routing.n_children = 2;
+    if (!column.has_missing) return routing;
+    auto& branch = routing.branch_of_code;
+    if (candidate.known_or_missing) {
+      branch.assign(std::size_t{column.n_codes} + 1, 0);
+      branch.back() = routing.rule.missing_branch = 1;
+      return routing;
+    }
+    branch.assign(std::size_t{column.n_codes} + 1, 1);
+    std::fill_n(branch.begin(), candidate.cut + 1, 0);
+    branch.back() = 2;
+    if (options_.missing == Missing::separate && has_code(column, column.n_codes)) {
+      routing.rule.missing_branch = 2;
+      routing.n_children = 3;
+    }
+    return routing;
+  }
+
+  bool has_code(const FrameColumn& column, std::uint32_t wanted) const {
+    return column.codes->visit([&](const auto* codes) {
+      return std::any_of(view_.entries, view_.entries + view_.n,
+                         [&](const Entry<W>& entry) { return codes[entry.row] == wanted; });
+    });
+  }
+
+  std::vector<std::uint8_t> codes_present(const FrameColumn& column) const {
+    std::vector<std::uint8_t> present(std::size_t{column.n_codes} + 1, 0);
+    column.codes->visit([&](const auto* codes) {
+      for (std::uint32_t i = 0; i < view_.n; ++i) present[codes[view_.entries[i].row]] = 1;
+    });
+    return present;
+  }
+
+  Routing route_nominal(const FrameColumn& column, const Candidate& candidate) {
+    const auto present = codes_present(column);
+    Routing routing;
+    auto& branch = routing.branch_of_code;
+    branch.assign(present.size(), -1);
+    if (options_.nominal_splits == NominalSplits::binary) {
+      routing.n_children = 2;
+      for (std::size_t code = 0; code < present.size(); ++code) branch[code] = present[code] ? 1 : -1;
+      for (const std::uint32_t code : left_codes(context_, view_, candidate, scratch_[0])) branch[code] = 0;
+    } else {
+      const bool separate = options_.missing == Missing::separate;
+      const bool declared_missing = separate && dataset_.columns[static_cast<std::size_t>(column.feature)].has_missing;
+      bool any_absent = false;
+      for (std::size_t code = 0; code < present.size(); ++code) {
+        const bool missing = code == column.n_codes;
+        if (present[code] && !(missing && !separate)) branch[code] = routing.n_children++;
+        else any_absent |= missing ? declared_missing : !present[code];
+      }
+      // All values that are absent here share one empty leaf.
+      if (any_absent) {
+        for (std::size_t code = 0; code < present.size(); ++code)
+          if (branch[code] < 0 && (code < column.n_codes || declared_missing)) branch[code] = routing.n_children;
+        ++routing.n_children;
+      }
+    }
+    routing.rule.category_branch.assign(branch.begin(), branch.end() - 1);
+    if (options_.missing == Missing::separate) routing.rule.missing_branch = branch.back();
+    else branch.back() = routing.n_children;
+    return routing;
+  }
+
+  // Between the values of two rows of the frame.
+  double threshold(const Frame& frame, const FrameColumn& column, RowId low_row, RowId high_row) const {
+    const Column& whole = dataset_.columns[static_cast<std::size_t>(column.feature)];
+    const RowId low = frame.dataset_row(low_row), high = frame.dataset_row(high_row);
+    double middle = 0;
+    if (!whole.values.empty())
+      middle = midpoint(whole.values[whole.codes.at(low)], whole.values[whole.codes.at(high)]);
+    else if (!whole.bin_low.empty())
+      middle = midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
+    else
+      middle = midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature));
+    if (!options_.thresholds_from_data) return middle;
+    return *(std::upper_bound(whole.distinct.begin(), whole.distinct.end(), middle) - 1);
+  }
+
+  // Rows with the largest code on the left of the cut and with the smallest known one on its right.
+  std::pair<RowId, RowId> neighbours(const FrameColumn& column, std::uint32_t cut) const {
+    return column.codes->visit([&](const auto* codes) {
+      RowId low = 0, high = 0;
+      std::uint32_t below = 0, above = column.n_codes;
+      for (std::uint32_t i = 0; i < view_.n; ++i) {
+        const RowId row = view_.entries[i].row;
+        const std::uint32_t code = codes[row];
+        if (code <= cut && code >= below) {
+          below = code;
+          low = row;
+        } else if (code > cut && code < above) {
+          above = code;
+          high = row;
+        }
+      }
+      return std::pair{low, high};
+    });
+  }
+
+  static std::vector<Child<W>> ranges(const Window<W>& parent, const std::vector<std::uint32_t>& offsets) {
+    std::vector<Child<W>> children;
+    for (std::size_t c = 0; c + 1 < offsets.size(); ++c)
+      children.push_back({{parent.frame, parent.store, parent.begin + offsets[c], parent.begin + offsets[c + 1]}, {}});
+    return children;
+  }
+
+  std::vector<Child<W>> partition_with_missing(const Window<W>& window, const FrameColumn& column,
+                                                const Routing& routing) {
+    // One branch more than children: the rows to be divided.
+    auto offsets = partition_by(window, column, routing.branch_of_code, routing.n_children + 1, partition_scratch_);
+    const std::uint32_t n_known = offsets[offsets.size() - 2];
+    if (n_known == window.size()) {
+      offsets.pop_back();
+      return ranges(window, offsets);
+    }
+    return divide_missing(window, offsets);
+  }
+
+  // C4.5: a row whose tested value is missing goes to every branch, with weight in proportion to the branch's known rows.
+  std::vector<Child<W>> divide_missing(const Window<W>& window, const std::vector<std::uint32_t>& offsets) {
+    const std::size_t n_children = offsets.size() - 2;
+    const Entry<W>* old = window.entries();
+    std::vector<double> known(n_children, 0.0);
+    for (std::size_t c = 0; c < n_children; ++c)
+      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) known[c] += static_cast<double>(old[i].weight);
+    const double all_known = std::accumulate(known.begin(), known.end(), 0.0);
+    const auto heaviest = static_cast<std::size_t>(std::max_element(known.begin(), known.end()) - known.begin());
+    const std::uint32_t n_missing = offsets[n_children + 1] - offsets[n_children];
+    auto store = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
+    std::vector<Child<W>> children;
+    std::uint32_t end = 0;
+    const auto append = [&](std::uint32_t i, typename Entry<W>::Stored part) { (*store)[end++] = {old[i].row, old[i].label, part}; };
+    for (std::size_t c = 0; c < n_children; ++c) {
+      const std::uint32_t begin = end;
+      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) append(i, old[i].weight);
+      for (std::uint32_t i = offsets[n_children]; i < offsets[n_children + 1] && known[c] > 0; ++i) {
+        const auto share = static_cast<double>(old[i].weight);
+        const bool whole = share < kMinShare * weight(window.frame->dataset_row(old[i].row));
+        if (!whole) append(i, static_cast<typename Entry<W>::Stored>(share * known[c] / all_known));
+        else if (c == heaviest) append(i, old[i].weight);
+      }
+      children.push_back({{window.frame, store, begin, end}, {}});
+    }
+    return children;
+  }
+
+  void add_children(const Task<W>& task, const Routing& routing, std::vector<Child<W>> children) {
+    const NodeId first = builder_.split(task.node, routing.rule, routing.n_children);
+    // The smallest child is grown first and the largest last, when its parent's frame is no longer needed by the others.
+    std::vector<int> order(static_cast<std::size_t>(routing.n_children));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return children[static_cast<std::size_t>(a)].window.size() > children[static_cast<std::size_t>(b)].window.size();
+    });
+    for (const int c : order) {
+      auto& [window, class_counts] = children[static_cast<std::size_t>(c)];
+      pending_.push_back(Task<W>{first + c, task.depth + 1, derive_key(task.key, static_cast<std::uint64_t>(c) + 1),
+                                 std::move(window), std::move(class_counts)});
+    }
+  }
+
+  const Dataset& dataset_;
+  const GrowOptions& options_;
+  ThreadPool& pool_;
+  Multiplicity multiplicity_;
+  Interrupt* interrupt_ = nullptr;
+  Placement* placement_ = nullptr;
+  SearchContext context_;
+  std::unique_ptr<LogTable> log_table_;
+
+  TreeBuilder builder_;
+  std::vector<Task<W>> pending_;
+
+  std::vector<W> class_counts_;
+  NodeView<W> view_;
+  std::vector<ClassId> local_class_;
+  std::vector<std::int32_t> columns_, shuffled_;
+  std::vector<std::size_t> swaps_;
+  std::vector<Candidate> candidates_;
+  std::vector<SearchScratch<W>> scratch_;
+  CompactScratch compact_scratch_;
+  PartitionScratch<W> partition_scratch_;
+
+  Twig<W> twig_;
+  std::vector<TwigTask> twig_pending_;
+  std::vector<TwigCut> twig_cuts_;
+  std::vector<Slots> twig_branches_;
+  std::array<Entry<W>, kTwigRows> twig_entries_;
+};
+
+// Whole-number arithmetic serves unless weights get divided or scaled, or are too large for its tables.
+bool weights_stay_whole(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options) {
+  if (!options.class_scale.empty()) return false;
+  const auto has_missing = [](const Column& column) { return column.has_missing; };
+  if (options.missing == Missing::fractional &&
+      std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
+    return false;
+  double total = dataset.n_rows(), heaviest = 1;
+  if (!dataset.weights.empty()) {
+    total = 0;
+    for (RowId row = 0; row < dataset.n_rows(); ++row) {
+      const double weight = dataset.weights[row];
+      if (weight != std::floor(weight)) return false;
+      const double of_copies = multiplicity.empty() ? weight : weight * multiplicity[row];
+      total += of_copies;
+      heaviest = std::max(heaviest, of_copies);
+    }
+  } else if (!multiplicity.empty()) {
+    total = static_cast<double>(std::accumulate(multiplicity.begin(), multiplicity.end(), std::uint64_t{0}));
+    heaviest = *std::max_element(multiplicity.begin(), multiplicity.end());
+  }
+  return heaviest <= Entry<std::uint32_t>::kMostWeight && total <= std::max<double>(1 << 22, 2.0 * dataset.n_rows());
+}
+
+}  // namespace
+
+struct TreeGrower::Growers {
+  Growers(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
+      : counts(dataset, options, pool), weights(dataset, options, pool) {}
+  Grower<std::uint32_t> counts;
+  Grower<double> weights;
+};
+
+TreeGrower::TreeGrower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
+    : dataset_(dataset), options_(options), growers_(std::make_unique<Growers>(dataset, options, pool)) {}
+
+TreeGrower::~TreeGrower() = default;
+
+Tree TreeGrower::grow(Multiplicity multiplicity, std::uint64_t seed, Interrupt& interrupt, Placement* placement) {
+  if (weights_stay_whole(dataset_, multiplicity, options_))
+    return growers_->counts.grow(multiplicity, {mix(seed)}, interrupt, placement);
+  return growers_->weights.grow(multiplicity, {mix(seed)}, interrupt, placement);
+}
+
+Tree TreeGrower::grow_below(std::uint64_t key, double dataset_weight, Interrupt& interrupt) {
+  if (weights_stay_whole(dataset_, {}, options_)) return growers_->counts.grow({}, {key, dataset_weight}, interrupt, nullptr);
+  return growers_->weights.grow({}, {key, dataset_weight}, interrupt, nullptr);
+}
+
+}  // namespace petiole

@@ -1,0 +1,53 @@
+// The best split of a node whose rows are somewhere else: known is the weight of each (attribute, code, class).
+//
+// An entry of a histogram is like a row that has a value in one attribute only, so the search is that of growth.
+#pragma once
+
+#include <optional>
+
+#include "grow/split.hpp"
+
+namespace petiole {
+
+// What all nodes of a tree share. Codes are those of the dataset; the code n_codes means missing.
+struct HistogramColumns {
+  std::vector<std::uint32_t> n_codes;
+  std::vector<std::uint8_t> nominal;
+};
+
+// The entries of attribute j are start[j] .. start[j + 1].
+struct NodeHistogram {
+  std::vector<std::uint32_t> start, code;
+  std::vector<ClassId> label;
+  std::vector<double> weight;
+};
+
+struct HistogramChoice {
+  Candidate candidate;              // its column is the attribute
+  std::vector<std::uint32_t> left;  // nominal binary: the codes that go left
+};
+
+class HistogramSearch {
+ public:
+  // whole: all weights are whole numbers, which are added up exactly.
+  HistogramSearch(HistogramColumns columns, GrowOptions options, int n_classes, double dataset_weight, bool whole);
+
+  // `key` is the node's.
+  std::optional<HistogramChoice> find(std::uint64_t key, const NodeHistogram& histogram) const;
+
+ private:
+  template <class W>
+  std::optional<HistogramChoice> find_with(std::uint64_t key, const NodeHistogram& histogram) const;
+
+  HistogramColumns columns_;
+  GrowOptions options_;
+  SearchContext context_;
+  std::optional<LogTable> log_table_;
+  bool whole_;
+};
+
+// The keys of a tree's nodes: of its root, and of the branches of a node.
+std::uint64_t root_key(std::uint64_t seed);
+std::uint64_t branch_key(std::uint64_t key, std::uint64_t branch);
+
+}  // namespace petiole

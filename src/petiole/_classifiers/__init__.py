@@ -1,0 +1,1 @@
+"""The scikit-learn estimators: parameters, validation and labels around trees and forests."""

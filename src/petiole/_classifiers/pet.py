@@ -1,0 +1,373 @@
+"""One tree: C4.5, C4.4 or CART-like growth, and any leaf estimator."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from petiole._classifiers.base import TreeBasedClassifier
+from petiole._classifiers.updating import ModelCounts, Updatable
+from petiole._forest.leaf_counts import Rows
+from petiole._table.labels import check_same_length, check_weights, label_codes
+from petiole._tree import traversal
+from petiole._tree.growing import TrainingSet, check_growth_parameters, grow_tree
+from petiole._tree.held_out import cross_fit
+from petiole._tree.importance import feature_importances
+from petiole._tree.pruning import PRUNINGS, collapse, prune_by_error, prune_with_set
+from petiole._tree.tree import Tree
+from petiole._validation import check_choice, check_fraction, check_number, check_whole
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.smoothing import LeafEstimator, as_leaf_estimator
+
+
+class PETClassifier(Updatable, TreeBasedClassifier):
+    """A probability estimation tree: one decision tree whose leaves say how probable each class is.
+
+    The tree keeps the class counts of every node and never changes; ``smoothing`` turns counts into probabilities and
+    can be exchanged after the fit with :meth:`with_smoothing`. ``PETClassifier.c44()`` and ``PETClassifier.c45()`` set
+    the switches of Quinlan's C4.5 (1993) and of C4.4 (Provost & Domingos 2003).
+
+    Parameters
+    ----------
+    criterion : {"entropy", "gain_ratio", "gini", "kearns_mansour"}, default="entropy"
+        What makes a split good. "entropy" is information gain; "gain_ratio" is C4.5's whole rule: the log2(tries)/n
+        correction for numeric attributes, a minimum per side that grows with the node, and the best ratio among
+        attributes of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)).
+    max_depth : int or None, default=None
+        Largest depth of a leaf; the root has depth 0.
+    min_samples_leaf : float, default=2
+        Least weight in a branch: C4.5's MinObj. A nominal split needs two such branches, a numeric split has two.
+    max_features : None, "sqrt", "log2", int or float, default=None
+        Attributes drawn at each node; "sqrt" and "log2" are rounded up. If none of them can be split, more are drawn.
+    max_bins : int or None, default=None
+        None tries every cut. A number puts each numeric attribute into at most that many bins of equal weight first.
+    categorical_features : "from_dtype", list of names or indices, boolean mask or None, default="from_dtype"
+        Nominal columns. By default strings, booleans and categoricals are nominal.
+    nominal_splits : {"multiway", "binary"}, default="multiway"
+        One branch per category, as in C4.5, or the best division of the categories into two. The latter is optimal for
+        two classes; for more, divisions along the share of each of the node's eight heaviest classes are tried.
+    missing : {"fractional", "separate"}, default="fractional"
+        "fractional" sends a row down every branch with a part of its weight (C4.5). "separate" gives missing values a
+        branch of their own, in training and prediction.
+    threshold : {"midpoint", "data"}, default="midpoint"
+        Where a numeric cut lies: midway between two neighbouring values at the node, or, as in C4.5, at the largest
+        value of the training set below that.
+    pruning : {None, "collapse", "error_based", "pruning_set"}, default=None
+        Done after growth. "error_based" is C4.5's, with subtree raising, after collapsing. "pruning_set" picks the
+        subtree on the weakest-link path with the least error on held-out rows. Pruned trees rank worse: leave it off
+        for probabilities.
+    confidence : float, default=0.25
+        C4.5's CF for "error_based"; smaller prunes more.
+    pruning_fraction : float, default=1/3
+        Share of every class held out by "pruning_set" when ``fit`` is given no ``pruning_set``.
+    smoothing : str or leaf estimator, default="laplace"
+        "raw", "laplace", "m_estimate", "curtailment", "m_branch", "hdp", "hgs", or an object of
+        :mod:`petiole.smoothing` such as ``HGS(alpha="honest")``.
+    split_class_weight : None, "balanced" or dict, default=None
+        Factors per class that steer the choice of splits only; counts and probabilities stay true to the data. What
+        mistakes cost belongs to the decision, so there is no class_weight.
+    weights : {"auto", "relative", "counts"}, default="auto"
+        What ``sample_weight`` means. Only the ratios of weights matter: where all are whole multiples of the smallest,
+        that is one row (weight 2 is a row twice); otherwise the mean weight is one row. "relative" takes the mean in
+        any case, "counts" takes weights as numbers of rows, as in a table that was aggregated.
+    random_state : int, RandomState or None, default=None
+        With a seed, ties between attributes are drawn at random; without, the first attribute wins and, with
+        ``max_features=None``, the tree is the same every time.
+    n_jobs : int or None, default=None
+        Threads; the tree does not depend on their number.
+    verbose : int, default=0
+        1 prints what was grown and how long it took.
+
+    Attributes
+    ----------
+    tree_ : Tree
+    classes_ : array of the class labels
+    smoothing_ : LeafEstimator
+        The leaf estimator in use, with what it learned.
+    node_probabilities_ : array of shape (n_nodes, n_classes)
+        What the leaf estimator says at every node.
+    n_features_in_ : int
+    feature_names_in_ : array of str, only when X has column names
+    feature_importances_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from petiole import PETClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PETClassifier.c44().fit(X, y)
+    >>> model.predict_proba(X[:1]).round(3)
+    array([[0.962, 0.019, 0.019]])
+    >>> model.with_smoothing("raw").predict_proba(X[:1])
+    array([[1., 0., 0.]])
+    """
+
+    _saved = fields(
+        tree_=checks.instance_of("Tree"),
+        smoothing_=checks.instance_of("LeafEstimator"),
+        node_probabilities_=checks.probabilities(2),
+    )
+
+    def __init__(
+        self,
+        criterion: str = "entropy",
+        *,
+        max_depth: int | None = None,
+        min_samples_leaf: float = 2,
+        max_features: str | float | None = None,
+        max_bins: int | None = None,
+        categorical_features: Any = "from_dtype",
+        nominal_splits: str = "multiway",
+        missing: str = "fractional",
+        threshold: str = "midpoint",
+        pruning: str | None = None,
+        confidence: float = 0.25,
+        pruning_fraction: float = 1 / 3,
+        smoothing: str | LeafEstimator = "laplace",
+        split_class_weight: Any = None,
+        weights: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.nominal_splits = nominal_splits
+        self.missing = missing
+        self.threshold = threshold
+        self.pruning = pruning
+        self.confidence = confidence
+        self.pruning_fraction = pruning_fraction
+        self.smoothing = smoothing
+        self.split_class_weight = split_class_weight
+        self.weights = weights
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def c45(cls, **overrides: Any) -> PETClassifier:
+        """C4.5 (Quinlan 1993): gain ratio, error-based pruning, raw frequencies."""
+        c45 = {"criterion": "gain_ratio", "threshold": "data", "pruning": "error_based", "smoothing": "raw"}
+        return cls(**{**c45, **overrides})
+
+    @classmethod
+    def c44(cls, **overrides: Any) -> PETClassifier:
+        """C4.4 (Provost & Domingos 2003): C4.5 grown without pruning or collapsing, Laplace at the leaves."""
+        c44 = {"criterion": "gain_ratio", "threshold": "data", "pruning": None, "smoothing": "laplace"}
+        return cls(**{**c44, **overrides})
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, pruning_set: tuple[Any, Any] | None = None
+    ) -> PETClassifier:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_features)
+        y : labels of any kind, one per row
+        sample_weight : array of shape (n_rows,), optional
+            How much each row counts beside the others; a row of weight 0 counts as none. See the parameter
+            ``weights``.
+        pruning_set : (X, y), optional
+            Rows for ``pruning="pruning_set"``; without them ``pruning_fraction`` of the training rows are held out.
+        """
+        self._check_parameters(pruning_set)
+        estimator = as_leaf_estimator(self.smoothing)
+        encoder, training = self._encode_training(X, y, sample_weight)
+        started = time.perf_counter()
+        tree = self._grow_and_prune(encoder, training, pruning_set)
+        estimator = self._learn(estimator, encoder, training)
+        probabilities = estimator.node_probabilities(tree)
+        # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
+        self._remember_columns(X)
+        self.encoder_ = encoder
+        self.weight_unit_ = training.weight_unit
+        self.classes_ = training.classes
+        self.tree_ = tree
+        self.smoothing_ = estimator
+        self.node_probabilities_ = probabilities
+        if self.verbose:
+            print(f"[{type(self).__name__}] {tree} in {time.perf_counter() - started:.2f} s")
+        return self
+
+    def with_smoothing(
+        self, smoothing: str | LeafEstimator, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> PETClassifier:
+        """A fitted classifier that shares this one's tree and differs in the leaf estimator only.
+
+        The training data are needed only by an estimator that learns a parameter from rows the tree has not seen, such
+        as ``HGS(alpha="honest")``.
+        """
+        estimator = as_leaf_estimator(smoothing)
+        check_is_fitted(self)
+        if estimator.needs_held_out and X is not None:
+            self._check_parameters(None)
+            encoder, training = self._encode_training(X, y, sample_weight)
+            estimator = self._learn(estimator, encoder, training)
+        other = copy.copy(self)
+        other.smoothing = smoothing
+        other.smoothing_ = estimator
+        other.node_probabilities_ = estimator.node_probabilities(self.tree_)
+        return other
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """The leaf of each row. At a missing value that would be spread, the heaviest branch is followed."""
+        return traversal.leaf_ids(self._fitted_tree(), self._encode(X), n_threads=self._n_threads())
+
+    def decision_path(self, X: Any) -> sparse.csr_matrix:
+        """Indicator of the nodes that each row passes, shape (n_rows, n_nodes); with missing values several paths."""
+        paths = traversal.path_weights(self._fitted_tree(), self._encode(X))
+        paths.data = np.ones(len(paths.data), dtype=np.int64)
+        return paths
+
+    def leaf_weights(self, X: Any) -> sparse.csr_matrix:
+        """The weights of each row over the leaves, shape (n_rows, n_nodes); each row sums to 1."""
+        return traversal.leaf_weights(self._fitted_tree(), self._encode(X))
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        """The criterion's total decrease by each attribute's splits, as shares that sum to 1; all 0 for one leaf."""
+        return feature_importances(self._fitted_tree(), self.criterion)
+
+    def get_depth(self) -> int:
+        """Depth of the deepest leaf."""
+        return self._fitted_tree().depth
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves."""
+        return self._fitted_tree().n_leaves
+
+    def export_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
+        """The tree as indented text with the names of columns, categories and classes."""
+        return self._fitted_tree().export_text(**self._display_names(), max_depth=max_depth, decimals=decimals)
+
+    def plot(self, *, max_depth: int = 4, ax: Any = None) -> Any:
+        """Draw the tree with matplotlib: rules, counts and class probabilities; returns the axes."""
+        return self._fitted_tree().plot(**self._display_names(), max_depth=max_depth, ax=ax)
+
+    def to_sklearn(self) -> Any:
+        """A fitted scikit-learn DecisionTreeClassifier that says the same, see :func:`petiole.export.sklearn.to_sklearn`."""
+        from petiole.export.sklearn import to_sklearn
+
+        return to_sklearn(self)
+
+    def _check_saved_parameters(self) -> None:
+        self._check_parameters(None)
+        as_leaf_estimator(self.smoothing)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        tree, encoder, n_classes = state["tree_"], state["encoder_"], len(state["classes_"])
+        require(tree.n_classes == n_classes, f"tree_: must have {n_classes} classes")
+        require(tree.n_features == encoder.n_features, f"tree_: must have {encoder.n_features} features")
+        shape = (tree.n_nodes, n_classes)
+        require(state["node_probabilities_"].shape == shape, f"node_probabilities_: must have the shape {shape}")
+        n_categories = np.diff(tree.category_start)
+        nominal = n_categories > 0
+        fits = n_categories[nominal] <= encoder.n_categories[tree.feature[nominal]]
+        require(fits.all(), "tree_: a split has more categories than the column")
+
+    def _counted(self) -> Iterable[Any]:
+        return [self.tree_]
+
+    def _count_parts(self, rows: Rows) -> Iterable[Any]:
+        return [traversal.class_counts(self.tree_, rows.matrix, rows.labels, rows.weights)]
+
+    def _held_parts(self) -> Iterable[Any]:
+        return [self.tree_.inbag_class_counts]
+
+    def _counted_weights(self) -> npt.NDArray[np.float64]:
+        return self.tree_.inbag_class_counts[0]
+
+    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
+        before = self.tree_
+        in_bag = decay * before.inbag_class_counts + counts.parts[0]
+        tree = before.with_counts(inbag=in_bag, oob=decay * before.oob_class_counts)
+        return {"tree_": tree, "node_probabilities_": self.smoothing_.node_probabilities(tree)}
+
+    def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return self.tree_.router.average(matrix, self.node_probabilities_, self._n_threads())
+
+    def _fitted_tree(self) -> Tree:
+        check_is_fitted(self)
+        return self.tree_
+
+    def _display_names(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "feature_names": None if names is None else list(names),
+            "class_names": [str(label) for label in self.classes_],
+            "categories": self.encoder_.categories,
+            "probabilities": self.node_probabilities_,
+        }
+
+    def _check_parameters(self, pruning_set: Any) -> None:
+        check_growth_parameters(self)
+        check_choice("pruning", self.pruning, PRUNINGS)
+        check_number("confidence", self.confidence, 1e-6, 0.5)
+        check_fraction("pruning_fraction", self.pruning_fraction)
+        check_whole("verbose", self.verbose, 0)
+        if pruning_set is not None and self.pruning != "pruning_set":
+            raise ValueError(
+                f"pruning_set was given but pruning={self.pruning!r}: use pruning='pruning_set', or leave it out"
+            )
+
+    def _grow_and_prune(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> Tree:
+        seed = self._seed()
+        held_out = None
+        if self.pruning == "pruning_set":
+            if pruning_set is not None:
+                held_out = self._encode_pruning_set(encoder, training, pruning_set)
+            else:
+                training, held_out = _hold_out(training, self.pruning_fraction, np.random.default_rng(seed))
+        if seed is None and self.max_features is not None:
+            seed = int(np.random.default_rng().integers(2**31))
+        tree = grow_tree(self, training, seed=seed, n_threads=self._n_threads())
+        if self.pruning == "collapse":
+            return collapse(tree)
+        if self.pruning == "error_based":
+            return prune_by_error(tree, training, self.confidence)
+        return tree if held_out is None else prune_with_set(tree, held_out)
+
+    def _learn(self, estimator: LeafEstimator, encoder: Any, training: TrainingSet) -> LeafEstimator:
+        """Learn what the estimator wants to know from trees grown on parts of the training rows."""
+        if not estimator.needs_held_out:
+            return estimator
+        random = np.random.default_rng(0 if self.random_state is None else self._seed())
+        return estimator.learned(cross_fit(training, lambda rows: self._grow_and_prune(encoder, rows, None), random))
+
+    def _encode_pruning_set(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> TrainingSet:
+        try:
+            X, y = pruning_set
+        except (TypeError, ValueError):
+            raise ValueError("pruning_set: must be a pair (X, y)") from None
+        matrix, labels = encoder.transform(X), label_codes(y, training.classes, "pruning_set")
+        check_same_length(len(matrix), len(labels))
+        return TrainingSet(matrix, labels, check_weights(None, len(matrix)), training.n_categories, training.classes)
+
+
+def _hold_out(training: TrainingSet, fraction: float, random: np.random.Generator) -> tuple[TrainingSet, TrainingSet]:
+    """Divide the rows at random into growing and pruning rows; every class keeps at least one to grow on."""
+    held = np.zeros(training.n_rows, dtype=bool)
+    for label in range(len(training.classes)):
+        rows = random.permutation(np.flatnonzero(training.labels == label))
+        held[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    if not held.any():
+        raise ValueError(
+            f"pruning_fraction={fraction!r}: no row can be held out of n_samples = {training.n_rows}; give fit a "
+            "pruning_set, or more rows"
+        )
+    return training.rows(~held), training.rows(held)

@@ -1,0 +1,294 @@
+"""On which rows noise is tuned: a validation set, the out-of-bag rows of an ensemble, or folds left out of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import _safe_indexing
+
+from petiole import _core
+from petiole._classifiers.probability_forest import part_seed
+from petiole._dual.closed_form import SoftBag, SoftTree, unseen_rows
+from petiole._dual.line_search import Searched, descend, golden_section
+from petiole._dual.model import Noise, PerturbedModel
+from petiole._dual.noise import Perturbation
+from petiole._forest.forest import sample_copies
+from petiole._table.columns import Floats
+from petiole._table.frames import read_table, unwrap_frame
+from petiole._table.labels import check_weights, label_codes
+from petiole._table.weights import weights_in_rows
+from petiole._tree.growing import TrainingSet
+from petiole._tree.held_out import N_FOLDS, deal_into_folds
+
+# Probabilities are raised to this before the logarithm is taken.
+LEAST_PROBABILITY = 1e-6
+MOST_NOISE = 3.0
+# Where noise per attribute starts once more: an attribute that no noise may touch can hold the common level near zero,
+# where the loss is flat.
+ELSEWHERE = 0.3
+# A number or two are learned from no more rows than these; fewer where the leaves of every row in all trees are kept.
+MOST_ROWS, MOST_ROWS_WITH_LEAVES = 5_000, 1_000
+
+Slopes = tuple[float, Floats]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that a model has not seen: what it says of them under noise, and the gradient of its log-loss in nats.
+
+    ``labels`` are codes among the columns of what ``ask`` returns; -1 for a class that the model does not know.
+    """
+
+    labels: npt.NDArray[np.int32]
+    weights: Floats
+    ask: Callable[[Noise], Floats]
+    slopes: Callable[[Noise], Slopes] | None
+    is_mean: bool = True  # the slopes are those of what ask returns, not of something near it
+
+    def loss(self, noise: Noise, objective: str) -> tuple[float, float]:
+        """The summed loss (bits, or errors) and the summed weight of rows that have an answer."""
+        proba = self.ask(noise)
+        known = ~np.isnan(proba[:, 0])
+        labels, weights, proba = self.labels[known], self.weights[known], proba[known]
+        if objective == "error":
+            lost = (proba.argmax(axis=1) != labels).astype(np.float64)
+        else:
+            own = np.where(labels >= 0, proba[np.arange(len(labels)), labels], 0.0)
+            lost = -np.log2(np.maximum(own, LEAST_PROBABILITY))
+        return float(weights @ lost), float(weights.sum())
+
+
+def mean_loss(held_out: Sequence[HeldOut], noise: Noise, objective: str) -> float:
+    """The weighted mean over all held-out rows; NaN if there is none."""
+    sums = np.sum([one.loss(noise, objective) for one in held_out], axis=0) if held_out else np.zeros(2)
+    return float(sums[0] / sums[1]) if sums[1] > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was found, and all (value, loss) that were tried for each parameter."""
+
+    noise: float | Floats
+    nominal_noise: float
+    tried: list[tuple[float, float]]
+    nominal_tried: list[tuple[float, float]]
+
+
+def tune(
+    held_out: Sequence[HeldOut],
+    noise: Noise,
+    wishes: tuple[Any, Any],
+    objective: str,
+    used: npt.NDArray[np.bool_],
+    any_nominal: bool,
+) -> Tuned:
+    """Learn what is asked for: ``wishes`` are the parameters noise and nominal_noise, a number or what to learn."""
+    level, nominal = wishes
+    searched, nominal_searched = Searched(0.0, []), Searched(0.0, [])
+    learns_level, learns_nominal = isinstance(level, str), isinstance(nominal, str)
+    noise = replace(noise, level=0.0 if learns_level else level, nominal=0.0 if learns_nominal else nominal)
+    if learns_level and used.any():
+        searched = _search(held_out, objective, lambda x: replace(noise, level=x), MOST_NOISE, noise, "noise")
+        noise = replace(noise, level=searched.best)
+    if learns_nominal and any_nominal:
+        nominal_searched = _search(
+            held_out, objective, lambda q: replace(noise, nominal=q), 1.0, noise, "nominal_noise"
+        )
+        noise = replace(noise, nominal=nominal_searched.best)
+    if isinstance(level, str) and level == "per_attribute":
+        noise = replace(noise, level=_per_attribute(held_out, noise, objective, used))
+    return Tuned(noise.level, noise.nominal, searched.tried, nominal_searched.tried)
+
+
+def _search(
+    held_out: Sequence[HeldOut],
+    objective: str,
+    with_value: Callable[[float], Noise],
+    most: float,
+    noise: Noise,
+    name: str,
+) -> Searched:
+    def loss(value: float) -> float:
+        found = mean_loss(held_out, replace(with_value(value), verbose=False), objective)
+        if noise.verbose:
+            print(f"[DualPerturbCombineClassifier] {name}={value:.4f}: {objective} {found:.5f}")
+        return found
+
+    searched = golden_section(loss, most)
+    # Without a row to ask there is no loss, and nothing has been tried.
+    return searched if np.isfinite([loss for _, loss in searched.tried]).any() else Searched(0.0, [])
+
+
+def _per_attribute(
+    held_out: Sequence[HeldOut], noise: Noise, objective: str, used: npt.NDArray[np.bool_]
+) -> float | Floats:
+    """One level per attribute, if that is better on the held-out rows than one for all; else that one for all."""
+    common = float(noise.level)
+
+    def slopes(levels: Floats) -> Slopes:
+        found = [one.slopes(replace(noise, level=levels)) for one in held_out if one.slopes is not None]
+        return sum(value for value, _ in found), np.sum([slope for _, slope in found], axis=0)
+
+    levels = np.full(len(used), common)
+    if not held_out or not used.any():
+        return levels
+    is_mean = all(one.is_mean for one in held_out)
+    candidates = [levels]
+    for start in (common, ELSEWHERE):
+        found = descend(slopes, start, used, MOST_NOISE)
+        candidates.append(found if is_mean else _resized(held_out, noise, objective, found))
+    losses = [
+        mean_loss(held_out, replace(noise, level=candidate, verbose=False), objective) for candidate in candidates
+    ]
+    return candidates[int(np.nanargmin(losses))] if np.isfinite(losses).any() else levels
+
+
+def _resized(held_out: Sequence[HeldOut], noise: Noise, objective: str, levels: Floats) -> Floats:
+    """Levels learned on something near the answer: their proportions are right, their size is found on the answer."""
+    searched = _search(held_out, objective, lambda k: replace(noise, level=k * levels), MOST_NOISE, noise, "factor")
+    return searched.best * levels
+
+
+# ---- the rows
+def on_validation(model: PerturbedModel, X: Any, y: Any, sample_weight: Any = None) -> list[HeldOut]:
+    """Rows given for the purpose."""
+    prepared, labels = model.prepare(X), _known_codes(y, model.classes)
+    weights, _ = weights_in_rows(check_weights(sample_weight, len(labels)))
+    return [_held_out(model, prepared, labels, np.ones(len(labels)) if weights is None else weights)]
+
+
+def on_folds(
+    fit: Callable[[Any, Any, Any], PerturbedModel],
+    X: Any,
+    labels: npt.NDArray[np.int32],
+    classes: npt.NDArray[Any],
+    weights: Floats | None,
+    random: np.random.Generator,
+) -> list[HeldOut]:
+    """Cross-fitting: every fold is asked in a model fitted on the others."""
+    X = _rows_to_select(X)
+    in_rows, _ = weights_in_rows(weights)
+    fold_of = deal_into_folds(labels, min(N_FOLDS, len(labels)), random)
+    held_out = []
+    for fold in np.unique(fold_of):
+        inside, outside = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        outside = outside[: MOST_ROWS // N_FOLDS]
+        if weights is not None:
+            inside, outside = inside[weights[inside] > 0], outside[weights[outside] > 0]
+        if not inside.size or not outside.size:
+            continue
+        of_rows = None if weights is None else weights[inside]
+        model = fit(_safe_indexing(X, inside), classes[labels[inside]], of_rows)
+        codes = _known_codes(classes[labels[outside]], model.classes, strict=False)
+        held = np.ones(len(outside)) if in_rows is None else in_rows[outside]
+        held_out.append(_held_out(model, model.prepare(_safe_indexing(X, outside)), codes, held))
+    return held_out
+
+
+def _rows_to_select(X: Any) -> Any:
+    """A frame as it is, anything else as an array."""
+    return X if isinstance(unwrap_frame(X, "X"), nw.DataFrame) else read_table(X)[0]
+
+
+def _held_out(model: PerturbedModel, prepared: Any, labels: npt.NDArray[np.int32], weights: Floats) -> HeldOut:
+    def slopes(noise: Noise) -> Slopes:
+        soft, known = model.soft(), labels >= 0
+        rows = np.ascontiguousarray(prepared[known]), labels[known], np.ascontiguousarray(weights[known])
+        return _slopes(soft.means(), [[(*rows, None)]] * len(soft.means()), model.perturbation(noise), noise.n_threads)
+
+    def is_mean() -> bool:
+        return isinstance(model.soft(), (SoftTree, SoftBag))
+
+    if isinstance(prepared, np.ndarray):
+        return HeldOut(labels, weights, lambda noise: model.answer(prepared, noise), slopes, is_mean())
+    return HeldOut(labels, weights, lambda noise: model.answer(prepared, noise), None)
+
+
+def _slopes(means: Any, rows_of_parts: Any, perturbation: Perturbation, n_threads: int) -> Slopes:
+    """Log-loss in nats and its slopes, summed over routers and the parts of their rows."""
+    loss, slopes = 0.0, np.zeros(len(perturbation.scale))
+    for (router, tables), parts in zip(means, rows_of_parts, strict=True):
+        for matrix, labels, weights, counted in parts:
+            found = router.loss(
+                matrix, labels, weights, tables, perturbation.core, counted, LEAST_PROBABILITY, n_threads
+            )
+            loss, slopes = loss + found[0], slopes + found[1]
+    return loss, slopes
+
+
+def on_unseen(model: PerturbedModel, training: TrainingSet, random: np.random.Generator) -> list[HeldOut]:
+    """Out-of-bag rows of an ensemble, each asked in trees that have not seen it."""
+    soft = model.soft()
+    most = MOST_ROWS_WITH_LEAVES if soft.keeps_leaves else MOST_ROWS
+    rows = _some(np.arange(training.n_rows), most, random)
+    weights = np.ones(len(rows)) if training.weights is None else training.weights[rows]
+    answers: dict[int, Callable[[Perturbation], Floats]] = {}
+
+    def ask(noise: Noise) -> Floats:
+        if noise.n_threads not in answers:
+            answers[noise.n_threads] = soft.unseen_answer(training, rows, noise.n_threads)
+        return answers[noise.n_threads](model.perturbation(noise))
+
+    parts: list[Any] = []
+
+    def slopes(noise: Noise) -> Slopes:
+        means = soft.means()
+        if not parts:
+            parts.extend(_unseen_of_parts(model.inner, training, rows))
+        return _slopes(means, parts, model.perturbation(noise), noise.n_threads)
+
+    return [HeldOut(training.labels[rows], weights, ask, slopes, isinstance(soft, SoftBag))]
+
+
+def _unseen_of_parts(inner: Any, training: TrainingSet, rows: npt.NDArray[np.intp]) -> list[Any]:
+    """For each of the forests that an ensemble consists of: rows, and where they are counted."""
+    found = []
+    for forest, seed in inner_forests(inner):
+        parts = unseen_rows(forest, training, rows, inner.bootstrap, seed, MOST_ROWS)
+        found.append([(part.matrix, part.labels, part.weights, part.counted) for part in parts])
+    return found
+
+
+def inner_forests(inner: Any) -> list[tuple[Any, int]]:
+    """The forests of an ensemble with their seeds: several where there are several kinds of trees."""
+    if not hasattr(inner, "parts_"):
+        return [(inner.trees_, inner.seed_)]
+    return [(part.forest, part_seed(inner.seed_, kind)) for kind, part in enumerate(inner.parts_)]
+
+
+def on_one_tree(model: PerturbedModel, training: TrainingSet, random: np.random.Generator) -> list[HeldOut]:
+    """The paper's shortcut: the first tree of an ensemble alone, on the rows outside its sample."""
+    forest, seed = inner_forests(model.inner)[0]
+    copies = sample_copies(training, model.inner.bootstrap, seed, 0)
+    rows = _some(np.flatnonzero(copies == 0), MOST_ROWS, random)
+    if not rows.size:
+        return []
+    table = model.soft().means()[0][1].of_tree(0)
+    means = [(_core.SoftRouter.of_tree(forest[0].arrays), _core.LeafTables([table], table.shape[1]))]
+    matrix, labels = np.ascontiguousarray(training.matrix[rows]), np.ascontiguousarray(training.labels[rows])
+    weights = np.ones(len(rows)) if training.weights is None else np.ascontiguousarray(training.weights[rows])
+
+    def ask(noise: Noise) -> Floats:
+        router, tables = means[0]
+        return np.asarray(router.average(matrix, tables, model.perturbation(noise).core, None, noise.n_threads))
+
+    def slopes(noise: Noise) -> Slopes:
+        return _slopes(means, [[(matrix, labels, weights, None)]], model.perturbation(noise), noise.n_threads)
+
+    return [HeldOut(labels, weights, ask, slopes)]
+
+
+def _some(rows: npt.NDArray[np.intp], most: int, random: np.random.Generator) -> npt.NDArray[np.intp]:
+    return rows if len(rows) <= most else np.sort(random.choice(rows, most, replace=False))
+
+
+def _known_codes(y: Any, classes: npt.NDArray[Any], *, strict: bool = True) -> npt.NDArray[np.int32]:
+    if strict:
+        return label_codes(y, classes, "validation")
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([code_of.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int32)

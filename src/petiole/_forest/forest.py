@@ -1,0 +1,175 @@
+"""A forest: many trees packed in one object, and what can be asked of all of them at once."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole import _core
+from petiole._tree.growing import TrainingSet, coding_options, growth_options
+from petiole._tree.tree import Tree
+from petiole.files import checks, packed
+from petiole.files.checks import fields
+from petiole.files.savable import Savable
+
+Floats = npt.NDArray[np.float64]
+
+# The arrays of the core's state that make the splits of a forest, and the numbers of their entries per tree.
+_SPLITS = ("feature", "threshold", "n_children", "child_nodes", "missing_branch", "n_categories", "category_branch")
+
+_BOOTSTRAPS = {"stratified": "stratified", "plain": "plain", False: "none"}
+
+
+class Forest(Savable, Sequence[Tree]):
+    """The trees of an ensemble, some ten bytes a node; ``forest[i]`` unpacks a :class:`Tree`.
+
+    Inner nodes' counts are the sums of their leaves', so only leaves are kept, each with the classes that occur there.
+    """
+
+    _saved = fields(forest=packed.check_forest, n_features=checks.whole(0, 2**31 - 1))
+
+    def __init__(self, core: Any, n_features: int) -> None:
+        self.core = core
+        self.n_features = n_features
+
+    @classmethod
+    def of(cls, trees: Iterable[Tree], prior: Floats) -> Forest:
+        """Pack trees; ``prior`` is each class's weight in the training set, which decides ties between votes."""
+        packed = list(trees)
+        arrays = [tree.arrays | {"oob_class_counts": tree.oob_class_counts} for tree in packed]
+        core = _core.Forest.from_trees(arrays, len(prior), np.ascontiguousarray(prior, dtype=float))
+        return cls(core, packed[0].n_features)
+
+    @classmethod
+    def joined(cls, forests: Sequence[Forest]) -> Forest:
+        """All trees of several forests, in order."""
+        return cls(_core.Forest.joined([forest.core for forest in forests]), forests[0].n_features)
+
+    def __len__(self) -> int:
+        return int(self.core.n_trees)
+
+    @overload
+    def __getitem__(self, index: int) -> Tree: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tree]: ...
+    def __getitem__(self, index: int | slice) -> Tree | Sequence[Tree]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise IndexError(f"tree {index}: there are {len(self)}")
+        return Tree._trusted(n_features=self.n_features, **self.core.tree(position))
+
+    def __iter__(self) -> Iterator[Tree]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Forest({len(self)} trees, {self.core.n_classes} classes)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"forest": self.core.state(), "n_features": self.n_features}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(_core.Forest.from_state(state["forest"]), state["n_features"])  # type: ignore[misc]
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        packed.check_forest_fits(state["forest"], state["n_features"])
+        vars(self)["facts"] = packed.facts_of(state["forest"])
+
+    @functools.cached_property
+    def facts(self) -> packed.Facts:
+        """What model files compare with other parts of a model."""
+        return packed.facts_of(self.core.state())
+
+    @functools.cached_property
+    def structure(self) -> bytes:
+        """Equal for forests with the same splits, whatever their counts."""
+        state = self.core.state()
+        digest = hashlib.blake2b(digest_size=16)
+        for name in _SPLITS:
+            digest.update(np.ascontiguousarray(state[name]).view(np.uint8).data)
+        return digest.digest()
+
+    @functools.cached_property
+    def router(self) -> Any:
+        """The core's object that sends rows down all trees."""
+        return _core.ForestRouter(self.core, 1)
+
+
+def bootstrap_kind(bootstrap: str | bool) -> Any:
+    """The core's name for a kind of bootstrap."""
+    return getattr(_core.Bootstrap, _BOOTSTRAPS[bootstrap])
+
+
+def sample_copies(training: TrainingSet, bootstrap: str | bool, seed: int, index: int) -> npt.NDArray[np.uint32]:
+    """How often each row is in the sample of a tree; empty for all rows once."""
+    kind = bootstrap_kind(bootstrap)
+    return np.asarray(_core.draw_sample(kind, training.labels, len(training.classes), seed, index))
+
+
+def grow_forest(
+    model: Any,
+    training: TrainingSet,
+    n_trees: int,
+    *,
+    seed: int,
+    first_tree: int = 0,
+    keep_members: bool = False,
+    n_threads: int = 1,
+) -> tuple[Forest, Any]:
+    """Grow trees in parallel, each on a sample of its own; Ctrl-C stops it.
+
+    Returns the forest and, if asked for, where the training rows are in it (the core's Members). Tree number i depends
+    on the seed and on i only, so that a forest can be grown in parts.
+    """
+    core, members = _core.grow_forest(
+        training.matrix,
+        training.labels,
+        training.weights,
+        training.n_categories,
+        n_trees,
+        coding_options(model),
+        growth_options(model, training, seed),
+        _forest_options(model, first_tree, keep_members),
+        len(training.classes),
+        n_threads,
+    )
+    return Forest(core, training.matrix.shape[1]), members
+
+
+def count_forest(
+    model: Any,
+    training: TrainingSet,
+    trees: Sequence[Tree],
+    *,
+    seed: int,
+    first_tree: int = 0,
+    keep_members: bool = False,
+    n_threads: int = 1,
+) -> tuple[Forest, Any]:
+    """The same for trees that exist: pack them with the counts of the rows in and out of their samples."""
+    core, members = _core.count_forest(
+        training.matrix,
+        training.labels,
+        training.weights,
+        [tree.arrays for tree in trees],
+        seed,
+        _forest_options(model, first_tree, keep_members),
+        len(training.classes),
+        n_threads,
+    )
+    return Forest(core, training.matrix.shape[1]), members
+
+
+def _forest_options(model: Any, first_tree: int, keep_members: bool) -> Any:
+    options = _core.ForestOptions()
+    options.bootstrap = bootstrap_kind(model.bootstrap)
+    options.distinct = model.count == "distinct"
+    options.keep_members = keep_members
+    options.first_tree = first_tree
+    return options

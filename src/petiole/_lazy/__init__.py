@@ -1,0 +1,1 @@
+"""Lazy option trees: paths that are searched for when a query comes."""

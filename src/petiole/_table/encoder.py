@@ -1,0 +1,245 @@
+"""From the user's table to the one float matrix that the core reads."""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from petiole._table.columns import ColumnKind, EmptyColumn, NominalColumn, NumericColumn, learn_column
+from petiole._table.frames import (
+    Array,
+    Names,
+    Table,
+    as_float_matrix,
+    is_ready,
+    iter_columns,
+    read_table,
+    reject_infinity,
+)
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
+
+_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": NominalColumn, "empty": EmptyColumn}
+
+
+def _saved_column(column: ColumnKind) -> dict[str, Any]:
+    kind = next(name for name, cls in _KINDS.items() if type(column) is cls)
+    return {"kind": kind} if column.categories is None else {"kind": kind, "categories": column.categories}
+
+
+def _check_saved_column(column: Any) -> None:
+    require(isinstance(column, dict) and column.get("kind") in _KINDS, f"must have a kind, one of {list(_KINDS)}")
+    nominal = column["kind"] == "nominal"
+    require(set(column) == ({"kind", "categories"} if nominal else {"kind"}), "must have categories if it is nominal")
+    if nominal:
+        checks.labels(column["categories"])
+        sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
+        require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
+
+
+def _column_again(column: dict[str, Any]) -> ColumnKind:
+    return _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
+
+
+class FeatureEncoder(Savable):
+    """Turns what users have into one float matrix.
+
+    Numeric columns stay as they are, nominal columns become category codes, missing values become NaN. A
+    category that was not there in training is missing, too.
+
+    ``owner`` is the class that error messages should name.
+
+    Attributes
+    ----------
+    n_features : int
+    feature_names : list of str, or None if the training data had no names
+    columns : list of NumericColumn, NominalColumn or EmptyColumn
+        What was learned about each column.
+    categories : list with one entry per column
+        The sorted categories of a nominal column, None for a numeric one.
+    n_categories : int32 array
+        Number of categories of each column, 0 for a numeric one.
+
+    Examples
+    --------
+    >>> encoder, matrix = FeatureEncoder.fit([[1.5, "red"], [2.5, "blue"], [None, "red"]])
+    >>> matrix
+    array([[1.5, 1. ],
+           [2.5, 0. ],
+           [nan, 1. ]])
+    >>> encoder.transform([[3, "green"]])
+    array([[ 3., nan]])
+    """
+
+    _saved = fields(
+        owner=checks.text,
+        feature_names=checks.none_or(checks.texts),
+        columns=checks.list_of(_check_saved_column),
+    )
+
+    def __init__(self, columns: list[ColumnKind], feature_names: Names, owner: str = "FeatureEncoder") -> None:
+        self.owner = owner
+        self.columns = columns
+        self.feature_names = feature_names
+        self.n_features = len(columns)
+        self.categories: list[Array | None] = [column.categories for column in columns]
+        self.n_categories: NDArray[np.int32] = np.array(
+            [0 if categories is None else len(categories) for categories in self.categories], dtype=np.int32
+        )
+        self._all_numeric = not self.n_categories.any()
+
+    def reads_alike(self, other: FeatureEncoder) -> bool:
+        """Whether the other encoder gives every column the same name and its values the same numbers."""
+        return (
+            self.feature_names == other.feature_names
+            and self.n_categories.tolist() == other.n_categories.tolist()
+            and all(
+                one is two or (one is not None and two is not None and one.tolist() == two.tolist())
+                for one, two in zip(self.categories, other.categories, strict=True)
+            )
+        )
+
+    @classmethod
+    def fit(
+        cls, X: Any, categorical_features: Any = "from_dtype", owner: str = "FeatureEncoder"
+    ) -> tuple[FeatureEncoder, Array]:
+        """Learn the columns of the training data; return the encoder and the encoded training data."""
+        table, names = read_table(X)
+        nominal = choose_nominal(categorical_features, table.shape[1], names)
+        columns, matrix = _learn_columns(table, names, nominal)
+        reject_infinity(matrix, names)
+        return cls(columns, names, owner), matrix
+
+    def _saved_state(self) -> dict[str, Any]:
+        columns = [_saved_column(column) for column in self.columns]
+        return {"owner": self.owner, "feature_names": self.feature_names, "columns": columns}
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        names = state["feature_names"]
+        require(names is None or len(names) == len(state["columns"]), "feature_names: must be one per column")
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        columns = [_column_again(column) for column in state["columns"]]
+        self.__init__(columns, state["feature_names"], state["owner"])  # type: ignore[misc]
+
+    def transform(self, X: Any) -> Array:
+        """Encode new data by the columns of the training data, taken by position."""
+        # First the path of a single row at prediction time, where every microsecond shows.
+        if self._all_numeric and type(X) is np.ndarray and is_ready(X) and X.shape[1] == self.n_features:
+            reject_infinity(X, self.feature_names)
+            return X
+        matrix = self._encode(X)
+        reject_infinity(matrix, self.feature_names)
+        return matrix
+
+    def _encode(self, X: Any) -> Array:
+        table, names = read_table(X)
+        if table.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {table.shape[1]} features, but {self.owner} is expecting {self.n_features} "
+                "features as input: give the same columns as in fit, in the same order"
+            )
+        if self._all_numeric and isinstance(table, np.ndarray) and table.dtype.kind in "biuf":
+            return as_float_matrix(table)
+        matrix = np.empty(table.shape, order="F")
+        for index, column in enumerate(iter_columns(table, names or self.feature_names)):
+            matrix[:, index] = column.spread(self.columns[index].encode(column))
+        return matrix
+
+
+def choose_nominal(categorical_features: Any, n_features: int, names: Names) -> Sequence[bool | None]:
+    """Say of each column whether it is nominal: True, False, or None where the column itself decides.
+
+    >>> choose_nominal(["city"], 2, ["age", "city"])
+    [False, True]
+    """
+    if categorical_features is None:
+        return [False] * n_features
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return [None] * n_features
+    entries = _as_entries(categorical_features)
+    if all(isinstance(entry, (bool, np.bool_)) for entry in entries) and entries:
+        return _nominal_by_mask(entries, n_features)
+    if all(isinstance(entry, numbers.Integral) and not isinstance(entry, bool) for entry in entries):
+        return _nominal_by_index(entries, n_features)
+    if all(isinstance(entry, str) for entry in entries):
+        return _nominal_by_name(entries, n_features, names)
+    raise _bad_categorical_features(categorical_features)
+
+
+def _learn_columns(table: Table, names: Names, nominal: Sequence[bool | None]) -> tuple[list[ColumnKind], Array]:
+    if isinstance(table, np.ndarray) and _is_numeric_throughout(table, nominal):
+        return [NumericColumn() for _ in nominal], as_float_matrix(table)
+    columns: list[ColumnKind] = []
+    matrix = np.empty(table.shape, order="F")
+    for index, column in enumerate(iter_columns(table, names)):
+        kind, matrix[:, index] = learn_column(column, nominal[index])
+        columns.append(kind)
+    return columns, matrix
+
+
+def _is_numeric_throughout(array: Array, nominal: Sequence[bool | None]) -> bool:
+    if array.dtype.kind == "b":  # truth values are nominal unless the user says otherwise
+        return all(flag is False for flag in nominal)
+    return array.dtype.kind in "iuf" and not any(nominal)
+
+
+def _as_entries(categorical_features: Any) -> list[Any]:
+    if isinstance(categorical_features, (str, bytes, dict)):
+        raise _bad_categorical_features(categorical_features)
+    try:
+        return list(categorical_features)
+    except TypeError:
+        raise _bad_categorical_features(categorical_features) from None
+
+
+def _nominal_by_mask(mask: list[Any], n_features: int) -> list[bool]:
+    if len(mask) != n_features:
+        raise ValueError(
+            f"categorical_features={mask!r}: the mask has {len(mask)} entries, but X has {n_features} "
+            "features; give one True or False per column"
+        )
+    return [bool(flag) for flag in mask]
+
+
+def _nominal_by_index(indices: list[Any], n_features: int) -> list[bool]:
+    for index in indices:
+        if not 0 <= index < n_features:
+            raise ValueError(
+                f"categorical_features={indices!r}: there is no column {index}; X has {n_features} features, "
+                f"use 0 to {n_features - 1}"
+            )
+    return [index in set(map(int, indices)) for index in range(n_features)]
+
+
+def _nominal_by_name(wanted: list[str], n_features: int, names: Names) -> list[bool]:
+    if names is None:
+        raise ValueError(
+            f"categorical_features={wanted!r}: X has no column names (all strings); "
+            "give column indices, or a data frame"
+        )
+    for name in wanted:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the columns are {_shorten(names)}"
+            raise ValueError(f"categorical_features={wanted!r}: X has no column {name!r}; {hint}")
+    return [name in set(wanted) for name in names]
+
+
+def _shorten(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:10]))
+    return f"{shown}, ..." if len(names) > 10 else shown
+
+
+def _bad_categorical_features(value: Any) -> ValueError:
+    hint = f" (for one column, write [{value!r}])" if isinstance(value, (str, numbers.Integral)) else ""
+    return ValueError(
+        f"categorical_features={value!r}: must be 'from_dtype', None, a list of column names, a list of "
+        f"column indices or a boolean mask{hint}"
+    )

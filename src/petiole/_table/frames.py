@@ -1,0 +1,242 @@
+"""Reading what users have: arrays, lists and data frames, each as a 2-D array or as a stream of columns.
+
+Data frames of every library come in through narwhals, so none of these libraries is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from petiole._table.columns import Column, complex_not_supported, describe_column, unsupported_dtype
+
+Array = NDArray[Any]
+Table = Array | nw.DataFrame[Any]
+Names = list[str] | None
+
+NOMINAL_DTYPES = (nw.String, nw.Boolean, nw.Categorical, nw.Enum)
+UNSUPPORTED_DTYPES = (nw.Binary,)
+MANY_ROWS = 10_000  # from here on, frame libraries find distinct values sooner than Python does
+LARGEST_EXACT_INTEGER = 2**53  # beyond it, neighbouring integers share one float64
+
+
+def read_table(X: Any) -> tuple[Table, Names]:
+    """Return X as a 2-D array or a narwhals frame, with its column names where every name is a string.
+
+    >>> read_table([[1, "a"], [2, None]])
+    (array([[1, 'a'],
+           [2, None]], dtype=object), None)
+    """
+    if isinstance(X, np.ndarray):
+        return _as_2d_array(X), None
+    reject_sparse(X, "X")
+    native = unwrap_frame(X, "X")
+    if isinstance(native, nw.DataFrame):
+        return _read_frame(native)
+    if isinstance(native, nw.Series):
+        raise _not_two_dimensional((len(native),))
+    return _as_2d_array(native), None
+
+
+def iter_columns(table: Table, names: Names) -> Iterator[Column]:
+    """Yield the columns one by one, in their order."""
+    if isinstance(table, np.ndarray):
+        for index in range(table.shape[1]):
+            yield Column(names[index] if names else index, table[:, index])
+        return
+    for index, series in enumerate(table.iter_columns()):
+        yield read_series(series, names[index] if names else index)
+
+
+def is_ready(X: Array) -> bool:
+    """Whether the core can read this array where it lies: native floats in two dimensions, at any stride."""
+    dtype = X.dtype
+    return X.ndim == 2 and dtype.char in "fd" and dtype.isnative and X.flags.aligned and X.size > 0
+
+
+def as_float_matrix(array: Array) -> Array:
+    """Convert an array of numbers to native float32 or float64; what is already that is returned as it is."""
+    if is_ready(array):
+        return array
+    dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite, which is refused later
+        return array.astype(dtype)
+
+
+def reject_infinity(matrix: Array, names: Names) -> None:
+    """Raise if a value is infinite, and say in which column.
+
+    Largest and smallest value tell it exactly: unlike a sum they cannot overflow, and fmax and fmin skip NaN.
+    """
+    if np.fmax.reduce(matrix, axis=None) != np.inf and np.fmin.reduce(matrix, axis=None) != -np.inf:
+        return
+    index = next(index for index in range(matrix.shape[1]) if np.isinf(matrix[:, index]).any())
+    row = int(np.isinf(matrix[:, index]).argmax())
+    raise ValueError(
+        f"X contains infinity: {describe_column(names[index] if names else index)}, row {row}. "
+        "Replace it by NaN if the value is missing, else by a finite bound"
+    )
+
+
+def unwrap_frame(data: Any, parameter: str) -> Any:
+    """Wrap data frames and series with narwhals; return anything else unchanged."""
+    try:
+        wrapped: Any = nw.from_native(data, pass_through=True, allow_series=True)
+    except DuplicateError as error:
+        raise ValueError(f"{parameter} has columns of the same name: rename them. {error}") from None
+    if isinstance(wrapped, nw.LazyFrame):
+        raise TypeError(f"{parameter} is a lazy {type(data).__name__}: call .collect() on it first")
+    return wrapped
+
+
+def as_array(data: Any) -> Array:
+    """Make an array of anything but frames; masked entries become missing, mixed lists keep their types."""
+    if isinstance(data, np.ma.MaskedArray):
+        return _fill_masked(data)
+    try:
+        array: Array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"{error} Give every row the same number of values.") from None
+    if array.dtype.kind in "US" and not hasattr(data, "dtype"):
+        # numpy has spelled the numbers, None and NaN of a mixed list as strings: read it once more.
+        return np.asarray(data, dtype=object)
+    # StringDType (numpy 2) knows missing strings, which only objects can carry through
+    return array.astype(object) if array.dtype.kind == "T" else array
+
+
+def read_series(series: Any, name: str | int) -> Column:
+    """Return one narwhals series as a column."""
+    dtype = series.dtype
+    if dtype.is_temporal() or dtype.is_nested() or dtype in UNSUPPORTED_DTYPES:
+        raise unsupported_dtype(describe_column(name), dtype)
+    if dtype in NOMINAL_DTYPES and len(series) >= MANY_ROWS:
+        values, positions = _distinct_values(series)
+        return Column(name, values, nominal_by_dtype=True, positions=positions)
+    return Column(name, _values(series), _nominal_by_dtype(dtype))
+
+
+def reject_sparse(data: Any, parameter: str) -> None:
+    """Raise for SciPy's sparse matrices and arrays."""
+    if issparse(data):
+        raise TypeError(
+            f"{parameter} is a sparse {type(data).__name__}, but dense data is required: "
+            f"call {parameter}.toarray() to make it dense"
+        )
+
+
+def _read_frame(frame: nw.DataFrame[Any]) -> tuple[Table, Names]:
+    columns: list[Any] = frame.columns
+    _check_not_empty(frame.shape)
+    names = columns if all(isinstance(name, str) for name in columns) else None
+    dtypes = set(frame.schema.values())
+    if dtypes == {nw.Float64()} or dtypes == {nw.Float32()}:
+        # pandas hands out the block it stores, without a copy
+        return frame.to_numpy(), names
+    return frame, names
+
+
+def _as_2d_array(data: Any) -> Array:
+    array = as_array(data)
+    if array.ndim != 2:
+        raise _not_two_dimensional(array.shape)
+    _check_not_empty(array.shape)
+    kind = array.dtype.kind
+    if kind == "c":
+        raise complex_not_supported("X")
+    if kind not in "biufUO":
+        raise unsupported_dtype("X", array.dtype)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _fill_masked(data: Any) -> Array:
+    if data.dtype.kind in "iuf":
+        return np.asarray(data.astype(np.result_type(data.dtype, np.float32)).filled(np.nan))
+    values: Array = np.array(data.data, dtype=object)
+    values[np.ma.getmaskarray(data)] = None
+    return values
+
+
+def _values(series: Any) -> Array:
+    """Return one value per row; nulls are NaN among floats and None elsewhere.
+
+    Nulls are put in here rather than left to the frame library, since pyarrow's dictionary columns lose
+    theirs on the way to numpy, and integers with nulls turn into floats, which cannot hold large identifiers.
+    """
+    dtype = series.dtype
+    if dtype.is_decimal() or dtype in (nw.Int128, nw.UInt128):  # numpy has no such numbers
+        return np.array(series.to_list(), dtype=object)
+    if dtype.is_float() or series.null_count() == 0:
+        return np.asarray(series.to_numpy())
+    if dtype.is_integer() and _fits_in_floats(floats := np.asarray(series.to_numpy())):
+        return floats
+    return _with_nulls(series, None, _without_nulls(series).to_numpy())
+
+
+def _distinct_values(series: Any) -> tuple[Array, NDArray[np.intp]]:
+    """Return the distinct values, None last, and the position of each row's value among them.
+
+    The frame library finds them without a Python object per row, which pays off as soon as rows are many.
+    """
+    present = _without_nulls(series).alias("value")  # old narwhals needs a name here
+    distinct = present.unique().to_list()
+    values: Array = np.array([*distinct, None], dtype=object)
+    if not distinct:
+        return values, np.zeros(len(series), dtype=np.intp)
+    ranks = list(range(len(distinct)))
+    positions = present.replace_strict(distinct, ranks, return_dtype=nw.Int64).to_numpy()
+    return values, _with_nulls(series, len(distinct), positions).astype(np.intp, copy=False)
+
+
+def _without_nulls(series: Any) -> Any:
+    if series.implementation.is_pyarrow() and series.dtype == nw.String:
+        series = series.cast(nw.String)  # pyarrow cannot filter string views
+    return series.drop_nulls()
+
+
+def _with_nulls(series: Any, null: Any, present: Array) -> Array:
+    """Return one entry per row of the series: ``null``, or the next of ``present``."""
+    is_null = series.is_null().to_numpy()
+    if not is_null.any():
+        return present
+    filled: Array = np.full(len(series), null, dtype=object if null is None else present.dtype)
+    filled[~is_null] = present
+    return filled
+
+
+def _fits_in_floats(floats: Array) -> bool:
+    return bool(np.fmax.reduce(np.abs(floats)) <= LARGEST_EXACT_INTEGER)
+
+
+def _nominal_by_dtype(dtype: nw.dtypes.DType) -> bool | None:
+    if dtype in NOMINAL_DTYPES:
+        return True
+    return False if dtype.is_numeric() else None
+
+
+def _not_two_dimensional(shape: tuple[int, ...]) -> ValueError:
+    if len(shape) > 2:
+        return ValueError(
+            f"Found array with dim {len(shape)} (shape={shape}), while dim <= 2 is required. "
+            "Reshape your data to one row per sample, array.reshape(len(array), -1)."
+        )
+    found = "1D array" if len(shape) == 1 else "scalar array"
+    return ValueError(
+        f"Expected 2D array, got {found} instead (shape={shape}). Reshape your data either using "
+        "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains a "
+        "single sample."
+    )
+
+
+def _check_not_empty(shape: tuple[int, ...]) -> None:
+    for count, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"Found array with 0 {what} (shape={tuple(shape)}) while a minimum of 1 is required. "
+                "Give X at least one row and one column."
+            )

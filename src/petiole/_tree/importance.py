@@ -1,0 +1,40 @@
+"""Impurities of class counts and what splits gain by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole._tree.tree import Tree
+
+
+def impurity(counts: npt.NDArray[np.float64], criterion: str) -> npt.NDArray[np.float64]:
+    """The impurity of each row of counts: entropy in bits, Gini, or Kearns & Mansour's; 0 for an empty row.
+
+    >>> impurity(np.array([[2.0, 8.0]]), "kearns_mansour")
+    array([0.8])
+    """
+    weights = counts.sum(axis=1, keepdims=True)
+    p = counts / np.where(weights > 0, weights, 1.0)
+    if criterion == "gini":
+        return np.where(weights[:, 0] > 0, 1.0 - (p**2).sum(axis=1), 0.0)
+    if criterion == "kearns_mansour":
+        return np.sqrt(p * (1.0 - p)).sum(axis=1)
+    return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=1)
+
+
+def feature_importances(tree: Tree, criterion: str) -> npt.NDArray[np.float64]:
+    """The criterion's total decrease by each attribute's splits, as shares that sum to 1; all 0 for one leaf."""
+    gains, splits = split_gains(tree, criterion), ~tree.is_leaf
+    totals = np.zeros(tree.n_features)
+    np.add.at(totals, tree.feature[splits], gains[splits])
+    return totals / totals.sum() if totals.sum() > 0 else totals
+
+
+def split_gains(tree: Tree, criterion: str) -> npt.NDArray[np.float64]:
+    """Weighted decrease of impurity at each split: n·I(node) - Σ n_c·I(child); 0 at leaves."""
+    mass = tree.inbag_class_counts.sum(axis=1) * impurity(tree.inbag_class_counts, criterion)
+    gains = mass.copy()
+    np.subtract.at(gains, tree.parent[1:], mass[1:])
+    gains[tree.is_leaf] = 0.0
+    return np.maximum(gains, 0.0)

@@ -1,0 +1,454 @@
+"""A tree: structure and class counts at every node, never probabilities. It does not change once made."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import operator
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole._tree import drawing, text
+from petiole.files import checks
+from petiole.files.checks import fields
+from petiole.files.savable import Savable
+
+IntArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_COUNTS = ("inbag_class_counts", "oob_class_counts")
+_FLOATS = ("threshold", *_COUNTS, "spread_weights")
+_INTS = ("feature", "child_start", "child_nodes", "missing_branch", "category_start", "category_branch")
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Tree(Savable):
+    """A decision tree as a structure of read-only arrays. Node 0 is the root; K is the number of classes.
+
+    Parameters
+    ----------
+    feature : int array (n_nodes,)
+        Index of the tested feature, -1 for a leaf.
+    threshold : float array (n_nodes,)
+        Numeric splits send ``x <= threshold`` to branch 0, other numbers to branch 1; ``inf`` splits known
+        values from missing ones. NaN at nominal splits and leaves.
+    child_start, child_nodes : int arrays (n_nodes + 1,) and (n_nodes - 1,)
+        The children of node i, in branch order, are ``child_nodes[child_start[i]:child_start[i + 1]]``.
+    missing_branch : int array (n_nodes,)
+        The branch of a missing value; -1 spreads it over the children in proportion to ``spread_weights``.
+    category_start, category_branch : int arrays (n_nodes + 1,) and (any,)
+        Nominal splits only: ``category_branch[category_start[i] + code]`` is the branch of a category, -1 if
+        it is treated as missing. The range of every other node is empty.
+    inbag_class_counts, oob_class_counts : float arrays (n_nodes, K)
+        Sums of the weights of the in-bag and out-of-bag rows, per class. Out-of-bag counts default to zero.
+    spread_weights : float array (n_nodes,), default: the in-bag weight of every node
+        How missing values are divided among children. Part of the structure: other counts do not change it.
+    n_features : int, default: the largest feature index plus one
+
+    Examples
+    --------
+    >>> tree = Tree.from_arrays(
+    ...     feature=[0, -1, 1, -1, -1],
+    ...     threshold=[2, np.nan, 1, np.nan, np.nan],
+    ...     left=[1, -1, 3, -1, -1],
+    ...     right=[2, -1, 4, -1, -1],
+    ...     inbag_class_counts=[[11, 9], [8, 2], [3, 7], [1, 5], [2, 2]],
+    ... )
+    >>> tree
+    Tree(5 nodes, 3 leaves, depth 2, 2 classes)
+    >>> print(tree.export_text())
+    x0 <= 2: class 0 (10.0)
+    x0 > 2
+    |   x1 <= 1: class 1 (6.0)
+    |   x1 > 1: class 0 (4.0)
+    """
+
+    feature: IntArray
+    threshold: FloatArray
+    child_start: IntArray
+    child_nodes: IntArray
+    missing_branch: IntArray
+    category_start: IntArray
+    category_branch: IntArray
+    inbag_class_counts: FloatArray
+    oob_class_counts: FloatArray = None  # type: ignore[assignment]
+    n_features: int = None  # type: ignore[assignment]
+    spread_weights: FloatArray = None  # type: ignore[assignment]
+
+    _saved = fields(
+        **{name: checks.integers("int32") for name in _INTS},
+        **{name: checks.floats(2, 0.0, checks.LARGEST) for name in _COUNTS},
+        threshold=checks.floats(1, nan=True, infinite=True),
+        spread_weights=checks.floats(1, 0.0, checks.LARGEST),
+        n_features=checks.whole(0, 2**31 - 1),
+    )
+
+    to_frame = text.to_frame
+    export_text = text.export_text
+    plot = drawing.plot
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in (*_INTS, *_FLOATS)}
+        absent = {name for name in ("oob_class_counts", "spread_weights") if given[name] is None}
+        arrays = {name: _as_array(name, values) for name, values in given.items() if name not in absent}
+        self._store(arrays, self.n_features)
+        self._check_restored()
+
+    def _check_restored(self) -> None:
+        _check_shapes(self)
+        _check_children(self)
+        _check_splits(self)
+        for name in (*_COUNTS, "spread_weights"):
+            _check_counts(name, getattr(self, name))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tree to a file that :func:`petiole.load` reads; nothing is pickled."""
+        from petiole.files.storing import save
+
+        save(self, path)
+
+    @classmethod
+    def _trusted(cls, *, n_features: int | None = None, **arrays: npt.NDArray[Any]) -> Tree:
+        """The constructor without checks and without copies, for arrays that the core made."""
+        tree = cls.__new__(cls)
+        tree._store(arrays, n_features)
+        return tree
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        feature: npt.ArrayLike,
+        threshold: npt.ArrayLike,
+        left: npt.ArrayLike,
+        right: npt.ArrayLike,
+        inbag_class_counts: npt.ArrayLike,
+        oob_class_counts: npt.ArrayLike | None = None,
+        n_features: int | None = None,
+    ) -> Tree:
+        """A binary tree of numeric splits; at a leaf feature, left and right are -1. Node ids are kept."""
+        tests, cuts = _as_array("feature", feature), _as_array("threshold", threshold)
+        children = {"left": _as_array("left", left), "right": _as_array("right", right)}
+        n, is_split = tests.size, tests >= 0
+        for name, array in {"feature": tests, "threshold": cuts, **children}.items():
+            _require_shape(name, array, (n,), "one entry per node")
+        for name, array in children.items():
+            _require(is_split | (array == -1), name, array, "a leaf (feature -1) has no children; use -1")
+            is_node = (array > 0) & (array < n)
+            _require(~is_split | is_node, name, array, f"must be a node from 1 to {n - 1}, or feature -1")
+        flat = np.column_stack(list(children.values()))[is_split].ravel()
+        none: Any = np.zeros(n + 1, dtype=np.int32)
+        counts: Any = inbag_class_counts, oob_class_counts, n_features
+        cuts = np.where(is_split, cuts, np.nan)
+        return cls(tests, cuts, _starts(2 * is_split), flat, none[1:] - 1, none, none[:0], *counts)
+
+    def _store(self, arrays: dict[str, npt.NDArray[Any]], n_features: int | None) -> None:
+        if arrays.get("oob_class_counts") is None:
+            arrays = arrays | {"oob_class_counts": np.zeros(arrays["inbag_class_counts"].shape)}
+        if arrays.get("spread_weights") is None:
+            counts = arrays["inbag_class_counts"]
+            with np.errstate(over="ignore", invalid="ignore"):
+                arrays = arrays | {"spread_weights": counts.sum(axis=1) if counts.ndim == 2 else counts}
+        for names, dtype in ((_INTS, np.int32), (_FLOATS, np.float64)):
+            for name in names:
+                vars(self)[name] = _read_only(np.ascontiguousarray(arrays[name], dtype=dtype))
+        if n_features is None:
+            n_features = int(self.feature.max(initial=-1)) + 1
+        vars(self)["n_features"] = operator.index(n_features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in (*_INTS, *_FLOATS, "n_features")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._store(state, state["n_features"])
+
+    def __repr__(self) -> str:
+        def amount(n: int, one: str, many: str) -> str:
+            return f"{n} {one if n == 1 else many}"
+
+        nodes, leaves = amount(self.n_nodes, "node", "nodes"), amount(self.n_leaves, "leaf", "leaves")
+        return f"Tree({nodes}, {leaves}, depth {self.depth}, {amount(self.n_classes, 'class', 'classes')})"
+
+    @property
+    def n_nodes(self) -> int:
+        return self.feature.size
+
+    @property
+    def n_leaves(self) -> int:
+        return self.leaves.size
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.inbag_class_counts.shape[1])
+
+    @property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+        return int(self.node_depth.max())
+
+    @functools.cached_property
+    def is_leaf(self) -> BoolArray:
+        return _read_only(self.feature < 0)
+
+    @functools.cached_property
+    def leaves(self) -> npt.NDArray[np.intp]:
+        """Ids of the leaves, ascending."""
+        return _read_only(np.flatnonzero(self.is_leaf))
+
+    @functools.cached_property
+    def kind(self) -> npt.NDArray[np.str_]:
+        """``"leaf"``, ``"numeric"`` or ``"nominal"``, per node."""
+        has_categories = self.category_start[1:] > self.category_start[:-1]
+        index = np.where(self.is_leaf, 0, 1 + has_categories)
+        return _read_only(np.array(["leaf", "numeric", "nominal"])[index])
+
+    @functools.cached_property
+    def parent(self) -> IntArray:
+        """The parent of every node, -1 for the root."""
+        parent = np.full(self.n_nodes, -1, dtype=np.int32)
+        parent[self.child_nodes] = _owners(self.child_start)
+        return _read_only(parent)
+
+    @functools.cached_property
+    def node_depth(self) -> IntArray:
+        """Depth of every node, 0 for the root."""
+        return _read_only(_sum_over_path(self.parent, np.ones(self.n_nodes, dtype=np.int32))[0])
+
+    @functools.cached_property
+    def structure(self) -> bytes:
+        """Equal for trees with the same splits, whatever their counts."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name in (*_INTS, "threshold"):
+            digest.update(np.ascontiguousarray(vars(self)[name]).view(np.uint8).data)
+        return digest.digest()
+
+    @functools.cached_property
+    def router(self) -> Any:
+        """The core's object that sends rows down this tree."""
+        from petiole import _core
+
+        return _core.Router(self.arrays)
+
+    @property
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that make the tree, by name, without the out-of-bag counts."""
+        return {name: vars(self)[name] for name in (*_INTS, "threshold", "inbag_class_counts", "spread_weights")}
+
+    @functools.cached_property
+    def weights(self) -> FloatArray:
+        """The in-bag weight of every node."""
+        return _read_only(self.inbag_class_counts.sum(axis=1))
+
+    @functools.cached_property
+    def node_counts(self) -> Any:
+        """The core's view of the in-bag counts, on which leaf estimators work."""
+        from petiole import _core
+
+        top_down = np.argsort(self.node_depth, kind="stable").astype(np.int32)
+        return _core.NodeCounts(self.parent, top_down, self.is_leaf.view(np.uint8), self.inbag_class_counts)
+
+    def children(self, node: int) -> IntArray:
+        """Children of a node in branch order."""
+        node = self._node_id(node)
+        return self.child_nodes[self.child_start[node] : self.child_start[node + 1]]
+
+    def path(self, node: int) -> npt.NDArray[np.intp]:
+        """Node ids from the root to a node, both included."""
+        path = [self._node_id(node)]
+        while path[-1] != 0:
+            path.append(int(self.parent[path[-1]]))
+        return np.array(path[::-1], dtype=np.intp)
+
+    def _node_id(self, node: int) -> int:
+        node = operator.index(node)
+        if not 0 <= node < self.n_nodes:
+            raise IndexError(f"node={node}: the tree has nodes 0 to {self.n_nodes - 1}")
+        return node
+
+    def equals(self, other: object) -> bool:
+        """Whether the other tree has the same nodes, splits and counts, bit for bit."""
+        return (
+            isinstance(other, Tree)
+            and self.n_features == other.n_features
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in (*_INTS, *_COUNTS, "spread_weights")
+            )
+            and np.array_equal(self.threshold, other.threshold, equal_nan=True)
+        )
+
+    def with_counts(self, inbag: npt.ArrayLike | None = None, oob: npt.ArrayLike | None = None) -> Tree:
+        """The same structure with other class counts; ``None`` keeps the present ones."""
+        given = zip(_COUNTS, (inbag, oob), strict=True)
+        changed = {name: _as_array(name, values) for name, values in given if values is not None}
+        tree = Tree._trusted(**self.__getstate__() | changed)
+        _check_shapes(tree)
+        for name in changed:
+            _check_counts(name, changed[name])
+        shared = ("is_leaf", "leaves", "kind", "parent", "node_depth", "router", "structure")
+        vars(tree).update({name: vars(self)[name] for name in shared if name in vars(self)})
+        return tree
+
+    def pruned_at(self, nodes: npt.ArrayLike) -> Tree:
+        """The tree in which these nodes (ids, or a mask over all) are leaves. The rest keep their order."""
+        cut = np.zeros(self.n_nodes, dtype=bool)
+        cut[self._node_ids(nodes)] = True
+        n_cut_above, _ = _sum_over_path(self.parent, cut[self.parent].astype(np.int32))
+        keep = n_cut_above == 0
+        is_split = keep & ~cut & ~self.is_leaf
+        new_id = np.cumsum(keep) - 1
+
+        def kept_ranges(start: IntArray) -> tuple[IntArray, BoolArray]:
+            return _starts((np.diff(start) * is_split)[keep]), is_split[_owners(start)]
+
+        child_start, kept_children = kept_ranges(self.child_start)
+        category_start, kept_categories = kept_ranges(self.category_start)
+        return Tree._trusted(
+            feature=np.where(is_split, self.feature, -1)[keep],
+            threshold=np.where(is_split, self.threshold, np.nan)[keep],
+            child_start=child_start,
+            child_nodes=new_id[self.child_nodes[kept_children]],
+            missing_branch=np.where(is_split, self.missing_branch, -1)[keep],
+            category_start=category_start,
+            category_branch=self.category_branch[kept_categories],
+            inbag_class_counts=self.inbag_class_counts[keep],
+            oob_class_counts=self.oob_class_counts[keep],
+            spread_weights=self.spread_weights[keep],
+            n_features=self.n_features,
+        )
+
+    def _node_ids(self, nodes: npt.ArrayLike) -> npt.NDArray[Any]:
+        if np.asarray(nodes).dtype == bool:
+            _require_shape("nodes", np.asarray(nodes), (self.n_nodes,), "a mask has one entry per node")
+            return np.flatnonzero(nodes)
+        ids, last = np.atleast_1d(_as_array("nodes", nodes)), self.n_nodes - 1
+        _require((ids >= 0) & (ids <= last), "nodes", ids, f"the tree has nodes 0 to {last}")
+        return ids
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _starts(sizes: npt.NDArray[Any]) -> IntArray:
+    """Where each node's range begins in a flat array, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+
+
+def _owners(start: IntArray) -> npt.NDArray[np.intp]:
+    """The node that each entry of a flat array belongs to."""
+    return np.repeat(np.arange(start.size - 1), np.diff(start))
+
+
+def _sum_over_path(parent: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
+    """Sum of ``value`` over each node and its ancestors below the root; and an ancestor, 0 unless in a cycle.
+
+    Pointer doubling: each round adds the sum of the ancestor reached so far, then jumps as far again. With
+    parents 0 <- a <- b <- c, round one gives c the sum of (b, c) and the ancestor a, round two adds a's.
+    log2(n) rounds reach the root of any tree, and end in a cycle too.
+    """
+    total, ancestor = value.copy(), np.maximum(parent, 0)
+    total[0] = 0
+    for _ in range(parent.size.bit_length()):
+        if not ancestor.any():
+            break
+        total += total[ancestor]
+        ancestor = ancestor[ancestor]
+    return total, ancestor
+
+
+def _as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """A copy with the dtype that belongs to the name, refused if that would change a value."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: not an array ({error}); give every row the same length") from None
+    is_float = name in _FLOATS
+    if array.size and array.dtype.kind not in ("iuf" if is_float else "iu"):
+        raise ValueError(f"{name}: holds {array.dtype}; must hold {'numbers' if is_float else 'integers'}")
+    limits = np.iinfo(np.int32)
+    if array.size and not is_float and not (limits.min <= array.min() and array.max() <= limits.max):
+        raise ValueError(f"{name}: values from {array.min()} to {array.max()}; must fit in 32 bits")
+    return array.astype(np.float64 if is_float else np.int32)
+
+
+def _require(ok: BoolArray, name: str, values: npt.NDArray[Any], remedy: str, owner: Any = None) -> None:
+    """Raise for the first entry that is not ok; ``owner`` is the node of each entry, if not its index."""
+    if not ok.all():
+        i = int(np.argmin(ok))
+        node = "" if owner is None else f" (node {owner[i]})"
+        raise ValueError(f"{name}[{i}] = {values[i]}{node}: {remedy}")
+
+
+def _require_shape(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], remedy: str) -> None:
+    if array.shape != shape:
+        raise ValueError(f"{name}: has shape {array.shape}, must be {shape}: {remedy}")
+
+
+def _check_shapes(tree: Tree) -> None:
+    n = tree.feature.size
+    _require_shape("feature", tree.feature, (max(n, 1),), "a 1-D array with at least one node, the root")
+    for name in ("threshold", "missing_branch", "spread_weights"):
+        _require_shape(name, getattr(tree, name), (n,), "one entry per node, as in feature")
+    for starts, flat in (("child_start", "child_nodes"), ("category_start", "category_branch")):
+        start, entries = getattr(tree, starts), getattr(tree, flat)
+        _require_shape(starts, start, (n + 1,), "one entry per node and the end")
+        _require_shape(flat, entries, (entries.size,), "must be 1-D")
+        ok = np.append(start[0] == 0, start[1:] >= start[:-1])
+        _require(ok, starts, start, "must begin with 0 and never decrease")
+        if start[-1] != entries.size:
+            raise ValueError(f"{starts}[{n}] = {start[-1]}: must be the length of {flat}, {entries.size}")
+    n_classes = max((1, *tree.inbag_class_counts.shape[1:2]))
+    for name in _COUNTS:
+        _require_shape(name, getattr(tree, name), (n, n_classes), "a row per node, a column per class")
+
+
+def _check_children(tree: Tree) -> None:
+    n, nodes = tree.n_nodes, tree.child_nodes
+    remedy = f"must be a node from 1 to {n - 1}; the root is nobody's child"
+    _require((nodes > 0) & (nodes < n), "child_nodes", nodes, remedy, _owners(tree.child_start))
+    times = np.bincount(nodes, minlength=n)
+    times[0] = 1
+    if (times != 1).any():
+        node = int(np.argmax(times != 1))
+        raise ValueError(f"child_nodes: node {node} is there {times[node]} times; list it as a child once")
+    _, top = _sum_over_path(tree.parent, np.zeros(n, dtype=np.int32))
+    if top.any():
+        problem = f"node {np.argmax(top > 0)} cannot be reached from the root, its ancestors form a cycle"
+        raise ValueError(f"child_nodes: {problem}; make every path begin at node 0")
+
+
+def _check_splits(tree: Tree) -> None:
+    feature, threshold, missing, is_leaf = tree.feature, tree.threshold, tree.missing_branch, tree.is_leaf
+    n_children, is_numeric = np.diff(tree.child_start), tree.kind == "numeric"
+    owner, branch = _owners(tree.category_start), tree.category_branch
+    if not 0 <= tree.n_features <= np.iinfo(np.int32).max:
+        raise ValueError(f"n_features={tree.n_features}: must be 0 or more and fit in 32 bits")
+    fits = (feature >= -1) & (feature < tree.n_features)
+    _require(fits, "feature", feature, f"must be -1 (leaf) or below n_features={tree.n_features}")
+    _require(~is_leaf | (n_children == 0), "feature", feature, "a leaf has no children; name the feature")
+    _require(is_leaf | (n_children >= 2), "feature", feature, "a split needs 2 children or more; or use -1")
+    _require(~is_leaf[owner], "category_branch", branch, "a leaf has no categories", owner)
+    remedy = "a numeric split needs a number or inf, a nominal one its categories in category_branch"
+    _require(~is_numeric | (threshold > -np.inf), "threshold", threshold, remedy)
+    _require(is_numeric | np.isnan(threshold), "threshold", threshold, "not a numeric split; use NaN")
+    fits = (missing >= -1) & (missing < n_children)
+    _require(fits, "missing_branch", missing, "must be a branch of the node, or -1 to spread over all")
+    fits = ~is_numeric | (n_children == 2) | ((n_children == 3) & (missing == 2))
+    _require(fits, "missing_branch", missing, "a numeric split has a third branch only for missing values")
+    fits = (branch >= -1) & (branch < n_children[owner])
+    _require(fits, "category_branch", branch, "must be a branch of the node, or -1 (as missing)", owner)
+
+
+def _check_counts(name: str, counts: FloatArray) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        by_node = counts.reshape(len(counts), -1)
+        ok = (by_node >= 0).all(axis=1) & np.isfinite(by_node.sum(axis=1))
+    _require(ok, name, counts, "must be finite sums of weights, 0 or more")

@@ -1,0 +1,309 @@
+"""Recalibration without a hold-out: a map from probabilities to probabilities, learned on out-of-bag rows."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
+from petiole._table.weights import weights_in_rows
+from petiole.calibrators import (
+    BetaCalibrator,
+    BinningCalibrator,
+    IsotonicCalibrator,
+    SigmoidCalibrator,
+    TemperatureCalibrator,
+    VennAbersCalibrator,
+)
+from petiole.calibrators._base import ScoreCalibrator
+from petiole.files import checks
+from petiole.files.checks import fields, maybe, require
+from petiole.files.savable import SavableModel
+
+METHODS: dict[str, type[ScoreCalibrator]] = {
+    "sigmoid": SigmoidCalibrator,
+    "beta": BetaCalibrator,
+    "isotonic": IsotonicCalibrator,
+    "temperature": TemperatureCalibrator,
+    "binning": BinningCalibrator,
+    "venn_abers": VennAbersCalibrator,
+}
+
+
+def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
+    if model.method == "venn_abers" or isinstance(model.method, VennAbersCalibrator):
+        return True
+    raise AttributeError(f"method={model.method!r} gives no intervals: use method='venn_abers'")
+
+
+class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """An ensemble whose probabilities are recalibrated on its own out-of-bag rows.
+
+    The trees that have not seen a training row say what they think of it. These answers are as honest as those for new
+    rows, so the calibrator is learned from them: in one fit, on all rows, without a hold-out and without folds. Rows
+    that all trees have seen are left out.
+
+    Parameters
+    ----------
+    ensemble : classifier with out-of-bag probabilities, default=None
+        petiole's ensembles, scikit-learn's forests and ``BaggingClassifier`` with bootstrap samples, or a pipeline that
+        ends in one of them. It is cloned and fitted with ``oob_score=True``. A ``FrozenEstimator`` is used as it is; it
+        must have been fitted with ``oob_score=True`` on the rows that ``fit`` is given. None is
+        ``BaggedPETClassifier()``.
+    method : str or calibrator, default="beta"
+        One of the following, or an object of :mod:`petiole.calibrators`, such as ``BinningCalibrator(n_bins=20)``.
+        All but the temperature take many classes one against the rest and divide by the sum.
+
+        - "sigmoid": Platt's, a sigmoid of the probability; two numbers.
+        - "beta": a logistic regression on ln p and −ln(1−p); three numbers.
+        - "isotonic": any non-decreasing function; may say 0 and 1.
+        - "temperature": p_k ∝ p_k^(1/T); one number for all classes, and the decision stays.
+        - "binning": the class's share in ten bins of equal counts.
+        - "venn_abers": isotonic, asked twice; never says 0 or 1, and ``predict_interval`` gives both answers.
+
+    Attributes
+    ----------
+    estimator_ : the fitted ensemble
+    calibrator_ : the fitted calibrator
+    calibrators_ : list
+        The calibrator's maps: one with two classes (of the second) and with "temperature", else one per class.
+    classes_ : array of the class labels
+    n_calibration_rows_ : int
+        The number of training rows that are out of bag and have a weight.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from petiole import BaggedPETClassifier, OOBCalibratedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = BaggedPETClassifier.eb_pets(n_estimators=64, random_state=0)
+    >>> model = OOBCalibratedClassifier(forest, method="venn_abers").fit(X, y)
+    >>> lower, upper = model.predict_interval(X[:1])
+    >>> bool(lower[0, 0] < model.predict_proba(X[:1])[0, 0] < upper[0, 0])
+    True
+    """
+
+    _saved = fields(
+        estimator_=checks.fitted_classifier,
+        calibrator_=checks.instance_of("ScoreCalibrator"),
+        classes_=checks.labels,
+        n_calibration_rows_=checks.whole(0),
+        n_features_in_=maybe(checks.whole(1)),
+        feature_names_in_=maybe(checks.names),
+    )
+
+    def _check_saved_parameters(self) -> None:
+        as_calibrator(self.method)._check_parameters()
+        checks.check_part("ensemble", checks.none_or(checks.classifier), self.ensemble)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        estimator, calibrator, known = state["estimator_"], state["calibrator_"], state["classes_"].tolist()
+        require(estimator.classes_.tolist() == known, "estimator_: must have the same classes")
+        checks.same_columns(state, estimator)
+        same = type(calibrator) is type(as_calibrator(self.method))
+        require(same, f"calibrator_: must be that of method={self.method!r}")
+        fits = calibrator.__sklearn_is_fitted__() and calibrator.n_score_columns_ == len(known)
+        require(fits, "calibrator_: must be fitted to the same classes")
+
+    def _check_restored(self) -> None:
+        self.calibrators_ = self.calibrator_.calibrators_
+
+    def __init__(self, ensemble: Any = None, method: str | ScoreCalibrator = "beta") -> None:
+        self.ensemble = ensemble
+        self.method = method
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the ensemble, and the calibrator on its out-of-bag probabilities.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_features), of a kind that the ensemble takes
+        y : labels of any kind, one per row
+        sample_weight : array of shape (n_rows,), optional
+            Counts in the ensemble and in the calibrator.
+        """
+        calibrator = as_calibrator(self.method)
+        calibrator._check_parameters()
+        estimator = self._fit_ensemble(X, y, sample_weight)
+        used = _recalibrate(calibrator, estimator, y, sample_weight)
+        validate_data(self, X, skip_check_array=True)
+        self.estimator_ = estimator
+        self.classes_: Array = calibrator.classes_
+        self._keep_calibrator(calibrator, used)
+        return self
+
+    def with_method(self, method: str | ScoreCalibrator, y: Any, sample_weight: Any = None) -> OOBCalibratedClassifier:
+        """A fitted classifier that shares this one's ensemble and has another calibrator.
+
+        ``y`` and ``sample_weight`` are those of ``fit``; nothing but the calibrator is fitted.
+        """
+        check_is_fitted(self)
+        calibrator = as_calibrator(method)
+        calibrator._check_parameters()
+        other = copy.copy(self)
+        other.method = method
+        other._keep_calibrator(calibrator, _recalibrate(calibrator, self.estimator_, y, sample_weight))
+        return other
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Recalibrated class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
+        proba = self._uncalibrated(X)
+        return self.calibrator_.predict(proba)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Natural logarithms of the class probabilities; -inf where a probability is zero."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each row, the first of equals."""
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    @available_if(_gives_intervals)
+    def predict_interval(self, X: Any) -> tuple[Floats, Floats]:
+        """Lower and upper probabilities of each class, both of shape (n_rows, n_classes); Venn–Abers only.
+
+        The two probabilities that isotonic calibration would give, had the query been among the calibrating rows with
+        another label and with this one. With more than two classes each is taken against the rest.
+        """
+        proba = self._uncalibrated(X)
+        calibrator: VennAbersCalibrator = self.calibrator_
+        return calibrator.predict_interval(proba)
+
+    def _keep_calibrator(self, calibrator: ScoreCalibrator, n_rows: int) -> None:
+        self.calibrator_: Any = calibrator
+        self.calibrators_ = calibrator.calibrators_
+        self.n_calibration_rows_ = n_rows
+
+    def _uncalibrated(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        proba = self.estimator_.predict_proba(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return proba
+
+    def _fit_ensemble(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        estimator = with_out_of_bag(self._given_ensemble())
+        if sample_weight is None:
+            return estimator.fit(X, y)
+        if sklearn.get_config()["enable_metadata_routing"]:
+            return estimator.fit(X, y, **process_routing(self, "fit", sample_weight=sample_weight).estimator.fit)
+        name = f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
+        return estimator.fit(X, y, **{name: sample_weight})
+
+    def _given_ensemble(self) -> Any:
+        if self.ensemble is not None:
+            return self.ensemble
+        ensemble = BaggedPETClassifier()
+        if sklearn.get_config()["enable_metadata_routing"]:
+            ensemble.set_fit_request(sample_weight=True)
+        return ensemble
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Both the calibrator and the ensemble may ask for ``sample_weight``."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self._given_ensemble(), method_mapping=mapping)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "calibrator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._given_ensemble()).input_tags
+        for name in ("allow_nan", "sparse", "categorical", "string"):
+            setattr(tags.input_tags, name, getattr(inner, name))
+        return tags
+
+
+def as_calibrator(method: Any) -> ScoreCalibrator:
+    """A fresh calibrator, by name or like the one given.
+
+    >>> as_calibrator("platt")
+    Traceback (most recent call last):
+    ...
+    ValueError: method='platt': must be one of 'sigmoid', 'beta', 'isotonic', 'temperature', 'binning', 'venn_abers', \
+or a calibrator of petiole.calibrators
+    """
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]()
+    if isinstance(method, ScoreCalibrator):
+        return clone(method)
+    names = ", ".join(map(repr, METHODS))
+    raise ValueError(f"method={method!r}: must be one of {names}, or a calibrator of petiole.calibrators")
+
+
+def with_out_of_bag(ensemble: Any) -> Any:
+    """A clone that will leave its out-of-bag probabilities; a frozen ensemble stays what it is."""
+    if isinstance(ensemble, FrozenEstimator):
+        return ensemble
+    if isinstance(ensemble, type) or not hasattr(ensemble, "fit") or not hasattr(ensemble, "get_params"):
+        raise TypeError(f"ensemble={ensemble!r}: must be a classifier object with fit, such as BaggedPETClassifier()")
+    estimator = clone(ensemble)
+    name = f"{estimator.steps[-1][0]}__oob_score" if isinstance(estimator, Pipeline) else "oob_score"
+    parameters = estimator.get_params()
+    if name not in parameters:
+        raise _no_out_of_bag(ensemble, "give one that has the parameter oob_score, such as BaggedPETClassifier()")
+    return estimator if parameters[name] else estimator.set_params(**{name: True})
+
+
+def out_of_bag_probabilities(estimator: Any) -> Floats:
+    """What a fitted ensemble says of its training rows by trees that have not seen them; rows of NaN or 0 for none."""
+    model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    model = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    for name in ("oob_predict_proba_", "oob_decision_function_"):
+        if hasattr(model, name):
+            return np.asarray(getattr(model, name), dtype=np.float64)
+    raise _no_out_of_bag(estimator, "fit it with oob_score=True before it is frozen")
+
+
+def _recalibrate(calibrator: ScoreCalibrator, estimator: Any, y: Any, sample_weight: Any) -> int:
+    """Fit the calibrator on the out-of-bag rows; return their number."""
+    proba = out_of_bag_probabilities(estimator)
+    found, codes = encode_labels(y)
+    check_same_length(len(proba), len(codes))
+    weights, _ = weights_in_rows(check_weights(sample_weight, len(proba)))
+    known = np.isfinite(proba).all(axis=1) & (proba.sum(axis=1) > 0)
+    if weights is not None:
+        known &= weights > 0
+    rows = np.flatnonzero(known)
+    if not len(rows):
+        raise ValueError(
+            f"no row is outside the sample of a tree (n_samples={len(proba)}), so that there is nothing to calibrate "
+            "on: give more rows or more trees (n_estimators)"
+        )
+    classes = np.asarray(estimator.classes_)
+    codes = _codes_among(classes, found, codes[rows])
+    calibrator._fit_checked(proba[rows], codes, None if weights is None else weights[rows], classes)
+    return len(rows)
+
+
+def _codes_among(classes: Array, found: Array, codes: Codes) -> Codes:
+    """Codes that count among the ensemble's classes; a row of weight zero may have a label that is none of them."""
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    places = np.array([code_of.get(label, -1) for label in found.tolist()], dtype=np.int32)[codes]
+    if (places < 0).any():
+        label = found.tolist()[codes[int(np.argmin(places))]]
+        raise ValueError(
+            f"y has the label {label!r}, but the ensemble was fitted on the classes {classes.tolist()}: "
+            "give the labels it was fitted on"
+        )
+    return places
+
+
+def _no_out_of_bag(ensemble: Any, remedy: str) -> ValueError:
+    return ValueError(f"ensemble={ensemble!r} has no out-of-bag probabilities: {remedy}")
