@@ -248,3 +248,12 @@ def test_the_policy_refuses_what_makes_no_sense(arguments, words):
 def test_profit_needs_true_or_false():
     with pytest.raises(ValueError, match="True or False"):
         campaign_profit([1, 0], [10, 10])
+
+
+@pytest.mark.parametrize("columns", [0.5, 1, "a", b"x"])
+def test_columns_of_the_regression_are_a_list(campaign, columns):
+    X, gave, gift = campaign
+    with pytest.raises(
+        ValueError, match=r"^amount_columns=.*: must be a list of names or of numbers of columns, or None"
+    ):
+        ExpectedProfitClassifier(LogisticRegression(), amount_columns=columns).fit(X, gave, amount=gift)

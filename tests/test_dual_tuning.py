@@ -32,6 +32,15 @@ def test_the_scale_of_weights_does_not_matter_on_folds(factor):
     np.testing.assert_allclose(other.noise_, one.noise_, rtol=1e-4)
 
 
+def test_rows_of_weight_zero_are_in_no_fold():
+    random = np.random.default_rng(1)
+    X, y, weights = random.normal(size=(60, 1)), random.integers(0, 2, 60), random.integers(0, 3, 60)
+    kept = weights > 0
+    model = Dual(BaggedPETClassifier(3, random_state=0), tune_on="cross_fit", random_state=0)
+    noise = clone(model).fit(X, y, sample_weight=weights).noise_
+    assert clone(model).fit(X[kept], y[kept], sample_weight=weights[kept]).noise_ == noise
+
+
 def test_golden_section():
     calls = []
 

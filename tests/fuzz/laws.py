@@ -240,7 +240,8 @@ def updated(case: Case) -> None:
 def threads(case: Case) -> None:
     fits = [case.fit_again(case.subject.with_threads(n)) for n in (1, 2)]
     _same(case.ask(fits[0]), case.proba, "n_jobs=1")
-    _same(case.ask(fits[1]), case.proba, "n_jobs=2")
+    exactly = not case.subject.foreign  # scikit-learn adds up in another order
+    _same(case.ask(fits[1]), case.proba, "n_jobs=2", exactly=exactly)
 
 
 def layouts(case: Case) -> None:

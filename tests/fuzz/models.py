@@ -254,7 +254,7 @@ def _probability_forest(draw: Draw, problem: Problem) -> ProbabilityForestClassi
 
 def _lazy(draw: Draw, problem: Problem) -> LazyOptionTreesClassifier:
     # Many tests at each node, or nodes without a limit, are a long work that was asked for.
-    many = None if problem.n_rows <= 40 else 100
+    many = None if problem.n_rows <= 20 else 100
     options = {
         "max_tests": lambda: draw.one(1, 2, 3, 50 if problem.n_rows <= 60 else 4),
         "min_gain": lambda: draw.one(0, 1e-9, 0.2, 0.9, 1),

@@ -173,14 +173,12 @@ def on_folds(
     """Cross-fitting: every fold is asked in a model fitted on the others."""
     X = _rows_to_select(X)
     in_rows, _ = weights_in_rows(weights)
-    fold_of = deal_into_folds(labels, min(N_FOLDS, len(labels)), random)
+    present = np.arange(len(labels)) if weights is None else np.flatnonzero(weights > 0)
+    fold_of = deal_into_folds(labels[present], min(N_FOLDS, len(present)), random)
     held_out = []
     for fold in np.unique(fold_of):
-        inside, outside = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        outside = outside[: MOST_ROWS // N_FOLDS]
-        if weights is not None:
-            inside, outside = inside[weights[inside] > 0], outside[weights[outside] > 0]
-        if not inside.size or not outside.size:
+        inside, outside = present[fold_of != fold], present[fold_of == fold][: MOST_ROWS // N_FOLDS]
+        if not inside.size:
             continue
         of_rows = None if weights is None else weights[inside]
         model = fit(_safe_indexing(X, inside), classes[labels[inside]], of_rows)

@@ -204,6 +204,9 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
         check_choice("add_probability", self.add_probability, (True, False))
         if self.max_amount is not None:
             check_number("max_amount", self.max_amount, 0)
+        columns = self.amount_columns
+        if columns is not None and (isinstance(columns, (str, bytes)) or not np.iterable(columns)):
+            raise ValueError(f"amount_columns={columns!r}: must be a list of names or of numbers of columns, or None")
 
     def _regressor(self) -> Any:
         if self.regressor is not None:
