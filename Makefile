@@ -23,11 +23,11 @@ sanitize:  ## the C++ core has no memory error and no undefined behaviour
 	$(BUILD)-sanitize/core_tests
 
 forge:     ## forged model files are refused or give probabilities
-	python tests/forge.py --mutants 100000 --seed 0
-	python tests/forge.py --strange
+	python tests/files/forge.py --mutants 100000 --seed 0
+	python tests/files/forge.py --strange
 
 kills:     ## commands that are killed leave whole files, and a later run cleans up
-	python tests/kill_writers.py --kills 50
+	python tests/cli/kill_writers.py --kills 50
 
 # The extension is loaded into a Python that knows nothing of sanitizers, so their libraries come first, and the library
 # that throws exceptions with them. Python does not free all it has at its end, which is no leak.

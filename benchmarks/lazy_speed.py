@@ -2,7 +2,7 @@
 
     PETIOLE_DATA=... python benchmarks/lazy_speed.py              five shapes of data, some queries each
     PETIOLE_DATA=... python benchmarks/lazy_speed.py --letter     letter in full: 15,000 rows, 5,000 queries, 30 samples
-    python benchmarks/lazy_speed.py --naive                       beside tests/naive_lazy.py
+    python benchmarks/lazy_speed.py --naive                       beside tests/oracles/naive_lazy.py
 
 Each line in a process of its own, so that its memory is its own. "As published" is LazyOptionTreesClassifier.paper().
 """
@@ -88,7 +88,7 @@ def print_shapes(shapes: dict[str, tuple[int, int]], n_jobs: int, verbose: int) 
 
 def print_naive() -> None:
     """One sample, few rows: what the naive version can do."""
-    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "oracles"))
     import naive_lazy
     from petiole import LazyOptionTreesClassifier
 

@@ -259,7 +259,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         return self._fitted_tree().plot(**self._display_names(), max_depth=max_depth, ax=ax)
 
     def to_sklearn(self) -> Any:
-        """A fitted scikit-learn DecisionTreeClassifier that says the same, see :func:`petiole.export.sklearn.to_sklearn`."""
+        """A fitted scikit-learn DecisionTreeClassifier that says the same, see :func:`petiole.to_sklearn`."""
         from petiole.export.sklearn import to_sklearn
 
         return to_sklearn(self)

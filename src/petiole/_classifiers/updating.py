@@ -34,7 +34,7 @@ class ModelCounts:
     class_weights : array of shape (n_classes,)
         The weight of each class in the batch.
     parts : tuple
-        Counts of the leaves: an array for a single tree, else a :class:`petiole._forest.leaf_counts.Tally` per kind of trees.
+        Counts of the leaves: an array for a single tree, else a ``Tally`` per kind of trees.
     """
 
     structure: str

@@ -316,8 +316,8 @@ class _Picture:
             handlelength=1.2,
             handleheight=0.9,
         )
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        for entry in legend.get_texts():
+            entry.set_parse_math(False)
 
     def _write(self, ax: Axes, x: float, y: float, text: str, **style: Any) -> None:
         defaults = {"ha": "center", "va": "center", "fontsize": FONT * self.scale, "color": INK, "zorder": 4}

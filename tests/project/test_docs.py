@@ -1,0 +1,144 @@
+"""The site builds without a warning, needs no network, and its tutorial prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from command_line import run
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+BLOCK = re.compile(r"```(python|console)\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class Loaded(HTMLParser):
+    """The addresses that a page makes the browser fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.addresses = []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed"):
+            self.addresses.append(attributes.get("src") or "")
+        if tag == "link" and attributes.get("rel") not in ("canonical", "next", "prev"):
+            self.addresses.append(attributes.get("href") or "")
+
+
+def loaded_by(page):
+    parser = Loaded()
+    parser.feed(page.read_text(encoding="utf-8"))
+    return parser.addresses
+
+
+def is_foreign(address):
+    return re.match(r"(\w+:)?//", address) is not None
+
+
+def test_pages_load_nothing_from_elsewhere(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 40
+    for page in pages:
+        assert not [address for address in loaded_by(page) if is_foreign(address)], page.name
+    for sheet in site.rglob("*.css"):
+        addresses = re.findall(r"url\(['\"]?([^)'\"]+)", sheet.read_text(encoding="utf-8"))
+        assert not [address for address in addresses if is_foreign(address)], sheet.name
+
+
+def test_what_pages_load_is_there(site):
+    for page in site.rglob("*.html"):
+        if page.name != "404.html":  # its addresses are those of a server's root
+            for address in loaded_by(page):
+                path = address.partition("?")[0]
+                assert not path or (page.parent / path).exists(), (page.name, address)
+
+
+def test_search_finds_methods_and_names(site):
+    documents = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    for word, place in {
+        "MOB-ESP": "mob_esp.html",
+        "brier_score": "api/metrics.html",
+        "curtailment": "leaf_est",
+    }.items():
+        assert any(
+            word in entry["title"] + entry["text"] and entry["location"].startswith(place) for entry in documents
+        )
+
+
+def test_the_reference_has_every_public_name(site):
+    import petiole
+
+    names = set(petiole.__all__) - {"__version__", "comparison", "datasets", "decisions", "metrics", "smoothing"}
+    for module in ("comparison", "decisions", "metrics", "smoothing", "plotting", "study", "report", "export", "files"):
+        names |= {name for name in getattr(petiole, module).__all__ if not name.isupper()} - {"as_leaf_estimator"}
+    text = "".join(page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html"))
+    found = {name.rpartition(".")[2] for name in re.findall(r'<h[2-5] id="(petiole[\w.]*)"', text)}
+    assert not names - found
+
+
+def test_no_role_of_another_tool_is_left(site):
+    for page in (site / "api").glob("*.html"):
+        assert not re.search(r":(class|func|meth|mod):", page.read_text(encoding="utf-8")), page.name
+
+
+def run_console(block):
+    """Run the petiole commands of a block; what they print follows them."""
+    for entry in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line, _, said = entry.partition("\n")
+        program, *arguments = line.split()
+        assert program == "petiole"
+        done = run(*arguments)
+        assert (done.stdout + done.stderr).strip() == said.strip()
+
+
+def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    kinds = []
+    for kind, block in BLOCK.findall((DOCS / "tutorial.md").read_text(encoding="utf-8")):
+        kinds.append(kind)
+        if kind == "console":
+            run_console(block)
+            continue
+        test = doctest.DocTestParser().get_doctest(block, names, "tutorial.md", "tutorial.md", 0)
+        said: list[str] = []
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert runner.run(test, out=said.append, clear_globs=False).failed == 0, "".join(said)
+        names.update(test.globs)
+    assert len(kinds) > 8
+    assert (tmp_path / "tumours.html").stat().st_size > 1e6
+
+
+def test_every_example_is_listed_with_its_picture(site):
+    page = (site / "examples.html").read_text(encoding="utf-8")
+    for example in (ROOT / "examples").glob("[0-9]*.py"):
+        section = page.partition(f'<h2 id="{example.stem}"')[2].partition("<h2 ")[0]
+        assert section, example.name
+        assert "<img" in section or "savefig" not in example.read_text(encoding="utf-8"), example.name
+
+
+def test_links_of_the_files_beside_the_code_are_alive():
+    for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"):
+        source = ROOT / name
+        for target in re.findall(r"\]\(([^)#\s]+)", source.read_text(encoding="utf-8")):
+            assert (source.parent / target).exists(), (name, target)
