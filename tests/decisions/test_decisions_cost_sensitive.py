@@ -418,3 +418,10 @@ def test_several_outputs_are_refused(iris):
     X, y = iris
     with pytest.raises(ValueError, match="several columns"):
         CostSensitiveClassifier(RandomForestClassifier(n_estimators=2)).fit(X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize("nothing", [(), [], np.empty(0, dtype=object)])
+def test_there_is_something_to_do(iris, nothing):
+    X, y = iris
+    with pytest.raises(ValueError, match=r"^actions=.*: must have at least one name$"):
+        CostSensitiveClassifier(PETClassifier(), actions=nothing).fit(X, y)

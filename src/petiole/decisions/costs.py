@@ -53,6 +53,8 @@ def as_names(names: Any, parameter: str, n_names: int | None = None) -> Array:
     """
     if isinstance(names, (str, bytes)) or not hasattr(names, "__len__") or np.ndim(names) > 1:
         raise ValueError(f"{parameter}={names!r}: must be a flat list of names")
+    if len(names) == 0:
+        raise ValueError(f"{parameter}={names!r}: must have at least one name")
     if n_names is not None and len(names) != n_names:
         raise ValueError(
             f"{parameter}={names!r}: has {len(names)} names, but cost has {n_names} rows: give one per row"
