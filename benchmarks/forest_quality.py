@@ -44,7 +44,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from petiole.datasets import load
-from petiole.experiments.study_data import FAMILIES
+from petiole.experiments._data.which_method import FAMILIES
 
 LEAST_CLASS_SIZE = 8  # five rows of each class are left to train on, as calibration in five folds needs
 LEAST_ROWS, MOST_ROWS, MOST_ATTRIBUTES, MOST_CLASSES = 100, 5_500, 300, 60

@@ -35,7 +35,7 @@ from petiole import (
     OOBCalibratedClassifier,
     ProbabilityForestClassifier,
 )
-from petiole.calibrators._out_of_bag import METHODS
+from petiole._classifiers.oob_calibrated import METHODS
 from petiole.datasets import load
 from petiole.datasets.papers import coil2000
 

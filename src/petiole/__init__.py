@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from petiole._classifiers.constant import ConstantClassifier
     from petiole._classifiers.mob_esp import MOBESPClassifier
     from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
+    from petiole._classifiers.oob_calibrated import OOBCalibratedClassifier
     from petiole._classifiers.pet import PETClassifier
     from petiole._classifiers.probability_forest import ProbabilityForestClassifier
     from petiole._dual.classifier import DualPerturbCombineClassifier
     from petiole._lazy.classifier import LazyOptionTreesClassifier
     from petiole._tree.tree import Tree
     from petiole.calibrators._binning import BinningCalibrator
-    from petiole.calibrators._out_of_bag import OOBCalibratedClassifier
     from petiole.decisions import CostSensitiveClassifier
     from petiole.export.sklearn import from_sklearn, trees_from_sklearn
     from petiole.files import load
@@ -60,7 +60,7 @@ _MODULE_OF = {
     "DualPerturbCombineClassifier": "_dual.classifier",
     "LazyOptionTreesClassifier": "_lazy.classifier",
     "MOBESPClassifier": "_classifiers.mob_esp",
-    "OOBCalibratedClassifier": "calibrators._out_of_bag",
+    "OOBCalibratedClassifier": "_classifiers.oob_calibrated",
     "PETClassifier": "_classifiers.pet",
     "ProbabilityForestClassifier": "_classifiers.probability_forest",
     "Tree": "_tree.tree",

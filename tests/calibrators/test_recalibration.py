@@ -28,6 +28,7 @@ from petiole import (
     OOBCalibratedClassifier,
     ProbabilityForestClassifier,
 )
+from petiole._classifiers.oob_calibrated import METHODS
 from petiole.calibrators import (
     BetaCalibrator,
     BinningCalibrator,
@@ -36,7 +37,6 @@ from petiole.calibrators import (
     TemperatureCalibrator,
     VennAbersCalibrator,
 )
-from petiole.calibrators._out_of_bag import METHODS
 
 SCORES = st.integers(0, 10).map(lambda i: i / 10)
 ROWS = st.lists(st.tuples(SCORES, st.booleans(), st.integers(1, 3)), min_size=2, max_size=14)

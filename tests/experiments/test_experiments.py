@@ -21,7 +21,7 @@ import pytest
 import tiny_experiments
 from naive_experiments import run_all
 from petiole.experiments import Cell, Database, Experiment, Outcome, read_results, run, seed_of
-from petiole.experiments.progress import Bar, Lines, TimeLeft
+from petiole.experiments._grid.progress import Bar, Lines, TimeLeft
 from tiny_experiments import tiny
 
 SCRIPT = str(Path(tiny_experiments.__file__))
@@ -386,7 +386,7 @@ def test_the_bar_runs(tmp_path, capsys):
 
 def test_dask_gives_the_same_scores(tmp_path):
     distributed = pytest.importorskip("distributed")
-    from petiole.experiments.engine_dask import Dask
+    from petiole.experiments._grid.engine_dask import Dask
 
     summary = run(tiny(), tmp_path / "local.sqlite", engine=Dask(jobs=2))
     assert summary.n_finished == 18
@@ -404,7 +404,7 @@ def test_dask_gives_the_same_scores(tmp_path):
 
 
 def test_dask_that_is_not_installed_is_told(monkeypatch):
-    from petiole.experiments.engine_dask import Dask
+    from petiole.experiments._grid.engine_dask import Dask
 
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r'pip install "petiole\[dask\]"'):

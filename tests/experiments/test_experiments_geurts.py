@@ -11,14 +11,17 @@ import naive_joint_pruning
 from against_naive import assert_same_tree
 from petiole import BaggedPETClassifier, PETClassifier
 from petiole._dual.line_search import golden_section
+from petiole.cli import main as run_command
 from petiole.datasets import Loaded
 from petiole.datasets.papers import GEURTS, GrowPruneTest
-from petiole.experiments import Cell, Database, Outcome, geurts_2001, geurts_2001_page, geurts_2001_pictures
+from petiole.experiments import Cell, Database, Outcome, geurts_2001
 from petiole.experiments import command as reproduce_command
+from petiole.experiments._grid.results import read_results
 from petiole.experiments.geurts_2001 import BAGGING, STUDY_LEVELS, TREE, experiment, grow_bag, make_curve, run_cell
-from petiole.experiments.geurts_2001_page import COLUMNS, PRINTED, compare, printed_mark, render, statements
+from petiole.experiments.geurts_2001 import page as geurts_2001_page
+from petiole.experiments.geurts_2001 import pictures as geurts_2001_pictures
+from petiole.experiments.geurts_2001.page import COLUMNS, PRINTED, compare, printed_mark, render, statements
 from petiole.experiments.published import read_published
-from petiole.experiments.results import read_results
 
 SETTINGS = {"min_samples_leaf": 1, "smoothing": "raw", "random_state": 3}
 
@@ -224,7 +227,7 @@ def test_the_command_runs_further_experiments_and_writes_page_and_pictures(tmp_p
         monkeypatch.setitem(geurts_2001.STUDY_SETTINGS, name, small)
     database, page = tmp_path / "cells.sqlite", tmp_path / "pages" / "geurts.md"
     options = ["geurts-2001", "--jobs", "0", "--database", str(database), "--page", str(page)]
-    assert reproduce_command.main([*options, "--quick"]) == 0
+    assert run_command(["reproduce", *options, "--quick"]) == 0
     out = capsys.readouterr().out
     assert "geurts-2001: 24 cells computed" in out and "geurts-2001-noise: 1 cells computed" in out
     text = page.read_text()
@@ -232,7 +235,7 @@ def test_the_command_runs_further_experiments_and_writes_page_and_pictures(tmp_p
     pictures = sorted(one.name for one in (page.parent / "images").iterdir())
     assert pictures == ["geurts-boundaries.png", "geurts-noise.png", "geurts.png"]
     assert all(f"(images/{name})" in text for name in pictures)
-    assert reproduce_command.main([*options, "--page-only"]) == 0
+    assert run_command(["reproduce", *options, "--page-only"]) == 0
     assert page.read_text() == text
 
 

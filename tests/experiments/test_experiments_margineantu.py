@@ -7,13 +7,13 @@ import pytest
 
 import naive_decisions
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier
+from petiole.cli import main as run_command
 from petiole.datasets import Loaded
 from petiole.decisions import COST_MODELS, random_costs
 from petiole.experiments import Cell, Database, Outcome
-from petiole.experiments import command as reproduce_command
 from petiole.experiments import margineantu_dietterich_2002 as paper
-from petiole.experiments import margineantu_dietterich_2002_page as page
-from petiole.experiments.cells import Task
+from petiole.experiments._grid.cells import Task
+from petiole.experiments.margineantu_dietterich_2002 import page as page
 from petiole.experiments.published import read_published
 
 SMALL = {"n_trees": 3, "min_samples_leaf": 2, "n_matrices": 3, "n_draws": 100}
@@ -235,7 +235,7 @@ def test_the_command_computes_a_part_and_writes_the_page(tmp_path, capsys, monke
     paper.fold_probabilities.cache_clear()
     database, target = tmp_path / "cells.sqlite", tmp_path / "pages" / "margineantu.md"
     options = [paper.NAME, "--jobs", "0", "--database", str(database), "--page", str(target)]
-    assert reproduce_command.main([*options, "--quick", "--datasets", "iris,zoo"]) == 0
+    assert run_command(["reproduce", *options, "--quick", "--datasets", "iris,zoo"]) == 0
     assert "6 cells computed" in capsys.readouterr().out
     text = target.read_text()
     assert "2 data sets, 1 of the paper's 10 folds" in text and "Not there: abalone" in text
@@ -247,5 +247,5 @@ def test_the_command_computes_a_part_and_writes_the_page(tmp_path, capsys, monke
         grid = paper.gaussians_experiment().restricted(trials=1)
         for cell in grid.cells():
             store.record(grid, Outcome(grid.task(cell), paper.run_gaussians(grid.task(cell)), None, 0.1))
-    assert reproduce_command.main([*options, "--page-only"]) == 0
+    assert run_command(["reproduce", *options, "--page-only"]) == 0
     assert "(images/margineantu-gaussians.png)" in target.read_text()

@@ -15,12 +15,13 @@ from sklearn.datasets import make_classification
 import naive_experiments
 import naive_metrics
 from petiole import BaggedPETClassifier, MOBESPClassifier
-from petiole.experiments import Cell, Database, Outcome, nielsen_2004, nielsen_2004_page, read_results
-from petiole.experiments import command as reproduce_command
-from petiole.experiments.data import RawTable, from_frame, load_raw
+from petiole.cli import main as run_command
+from petiole.experiments import Cell, Database, Outcome, nielsen_2004, read_results
+from petiole.experiments._data.loading import RawTable, from_frame, load_raw
 from petiole.experiments.nielsen_2004 import ENSEMBLES, experiment, judge, majority_votes, run_cell, split
-from petiole.experiments.nielsen_2004_data import ORDERS, SOURCES, load_nielsen
-from petiole.experiments.nielsen_2004_page import COLUMNS, compare, paired_marks, render
+from petiole.experiments.nielsen_2004 import page as nielsen_2004_page
+from petiole.experiments.nielsen_2004.data import ORDERS, SOURCES, load_nielsen
+from petiole.experiments.nielsen_2004.page import COLUMNS, compare, paired_marks, render
 from petiole.experiments.published import read_published
 
 # Data.
@@ -39,7 +40,7 @@ def test_data_sets_have_the_papers_size(name):
 def test_another_version_of_the_data_is_refused(monkeypatch):
     """The page prints sizes without looking at the data, so cells of other sizes must not get into a database."""
     short = RawTable({"a": np.arange(3.0)}, np.array(["x", "y", "x"]))
-    monkeypatch.setattr("petiole.experiments.nielsen_2004_data.load_raw", lambda name: short)
+    monkeypatch.setattr("petiole.experiments.nielsen_2004.data.load_raw", lambda name: short)
     load_nielsen.cache_clear()
     with pytest.raises(ValueError, match=r"'bupa': 3 rows and 1 attributes come out of 'bupa', but .* on 345 and 6"):
         load_nielsen("bupa")
@@ -83,7 +84,7 @@ def test_frames_of_any_library_become_raw_tables():
 
 
 def test_data_that_are_not_there_are_told(monkeypatch, tmp_path):
-    monkeypatch.setattr("petiole.experiments.data._datasets_module", lambda: None)
+    monkeypatch.setattr("petiole.experiments._data.loading._datasets_module", lambda: None)
     load_raw.cache_clear()
     monkeypatch.delenv("PETIOLE_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="set PETIOLE_DATA to the folder"):
@@ -272,24 +273,24 @@ def test_the_command_runs_resumes_and_writes_the_page(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     database, page = tmp_path / "cells.sqlite", tmp_path / "pages" / "nielsen.md"
     options = ["nielsen-2004", "--jobs", "0", "--database", str(database), "--page", str(page)]
-    assert reproduce_command.main([*options, "--trials", "2", "--datasets", "zoo, iris"]) == 0
+    assert run_command(["reproduce", *options, "--trials", "2", "--datasets", "zoo, iris"]) == 0
     out = capsys.readouterr().out
     assert "36 cells computed" in out and f"wrote {page}" in out
     text = page.read_text()
     assert "2 data sets, 2 of the paper's 100 trials, 9 methods: 36 ensembles" in text
     assert "Not there: audiology, bupa" in text
     assert (tmp_path / "pages" / "images" / "nielsen.png").stat().st_size > 1000
-    assert reproduce_command.main([*options, "--trials", "2", "--datasets", "iris,zoo"]) == 0
+    assert run_command(["reproduce", *options, "--trials", "2", "--datasets", "iris,zoo"]) == 0
     assert "0 cells computed in 0 s, 36 were there already" in capsys.readouterr().out
     first = page.read_text()
-    assert reproduce_command.main([*options, "--page-only"]) == 0
+    assert run_command(["reproduce", *options, "--page-only"]) == 0
     assert page.read_text() == first == text
 
 
 @pytest.mark.real_data
 def test_a_part_that_makes_no_page_is_computed_all_the_same(tmp_path, capsys):
     options = ["nielsen-2004", "--jobs", "0", "--database", str(tmp_path / "a.sqlite"), "--page", str(tmp_path / "p")]
-    assert reproduce_command.main([*options, "--trials", "1", "--datasets", "zoo", "--methods", "EB-PETs"]) == 0
+    assert run_command(["reproduce", *options, "--trials", "1", "--datasets", "zoo", "--methods", "EB-PETs"]) == 0
     out = capsys.readouterr().out
     assert "1 cells computed" in out and "no page: " in out
     assert not (tmp_path / "p").exists()
@@ -308,7 +309,7 @@ def test_a_part_that_makes_no_page_is_computed_all_the_same(tmp_path, capsys):
 )
 def test_wrong_options_are_told(options, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert reproduce_command.main(options) == 2
+    assert run_command(["reproduce", *options]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

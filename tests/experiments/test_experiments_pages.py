@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naive_experiments
 from petiole.comparison import sign_test_of_counts
-from petiole.experiments.pages import (
+from petiole.experiments._pages.building import (
     Agreement,
     Compared,
     ComparedPair,

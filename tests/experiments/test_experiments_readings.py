@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from petiole.experiments import Cell, Database, Outcome, run
-from petiole.experiments import nielsen_2004_readings as readings_module
-from petiole.experiments.cells import Task
+from petiole.experiments._grid.cells import Task
+from petiole.experiments._grid.results import read_stored
+from petiole.experiments.nielsen_2004 import readings as readings_module
 from petiole.experiments.nielsen_2004 import split
-from petiole.experiments.nielsen_2004_data import load_nielsen
-from petiole.experiments.nielsen_2004_readings import (
+from petiole.experiments.nielsen_2004.data import load_nielsen
+from petiole.experiments.nielsen_2004.readings import (
     COUNTINGS,
     FAR,
     PLAIN,
@@ -21,9 +22,8 @@ from petiole.experiments.nielsen_2004_readings import (
     run_counting,
     run_reading,
 )
-from petiole.experiments.nielsen_2004_readings_page import COLUMNS, closest, fitting, section
+from petiole.experiments.nielsen_2004.readings_page import COLUMNS, closest, fitting, section
 from petiole.experiments.published import read_published
-from petiole.experiments.results import read_stored
 
 
 @pytest.fixture

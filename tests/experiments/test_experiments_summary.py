@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from petiole.cli import main as run_command
 from petiole.experiments import Database
-from petiole.experiments import command as reproduce_command
+from petiole.experiments._pages.building import Agreement, ComparedSigns
+from petiole.experiments._pages.summary import count_paper, render, write
 from petiole.experiments.command import PAPERS
-from petiole.experiments.pages import Agreement, ComparedSigns
-from petiole.experiments.summary_page import count_paper, render, write
 
 TESTED = Agreement.of(
     [ComparedSigns((1, 1), (1, 1)), ComparedSigns((-1, 1), (-1, 1)), ComparedSigns((0, 1), (0, 0))], "table 1, loss"
@@ -55,7 +55,7 @@ def test_every_paper_without_results_is_not_run(tmp_path, capsys):
     path = tmp_path / "cells.sqlite"
     Database(path).close()
     options = ["summary", "--database", f"{tmp_path / 'none.sqlite'}, {path}", "--page", str(tmp_path / "index.md")]
-    assert reproduce_command.main(options) == 0
+    assert run_command(["reproduce", *options]) == 0
     text = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert all(f"| {name} | not run |" in text for name in ("nielsen-2004", "zadrozny-elkan-2001"))
     assert not (tmp_path / "none.sqlite").exists()
@@ -66,5 +66,5 @@ def test_every_paper_without_results_is_not_run(tmp_path, capsys):
 
 
 def test_a_summary_of_nothing_is_told(tmp_path, capsys):
-    assert reproduce_command.main(["summary", "--database", str(tmp_path / "none.sqlite")]) == 2
+    assert run_command(["reproduce", "summary", "--database", str(tmp_path / "none.sqlite")]) == 2
     assert "there is no such file; run an experiment first" in capsys.readouterr().err

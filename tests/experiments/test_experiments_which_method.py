@@ -13,23 +13,25 @@ from scipy import stats
 
 import naive_metrics
 import naive_studies
+from petiole.cli import main as run_command
 from petiole.datasets import Description
 from petiole.decisions import random_costs
-from petiole.experiments import Cell, Database, Outcome, which_method, which_method_picture
+from petiole.experiments import Cell, Database, Outcome, which_method
 from petiole.experiments import command as reproduce_command
-from petiole.experiments.results import read_results
-from petiole.experiments.study_data import (
+from petiole.experiments._data.which_method import (
     StudyTable,
     encode_column,
     had_a_part,
     stratified_split,
     without_small_classes,
 )
+from petiole.experiments._grid.results import read_results
 from petiole.experiments.which_method import METRICS, SETTINGS, choose_data_sets, experiment, judge, run_cell
-from petiole.experiments.which_method_models import MODELS, CategoryBoosting
-from petiole.experiments.which_method_page import paragraph, render
-from petiole.experiments.which_method_picture import GAP, front, place_labels
-from petiole.experiments.which_method_scores import study_of
+from petiole.experiments.which_method import picture as which_method_picture
+from petiole.experiments.which_method.models import MODELS, CategoryBoosting
+from petiole.experiments.which_method.page import paragraph, render
+from petiole.experiments.which_method.picture import GAP, front, place_labels
+from petiole.experiments.which_method.scores import study_of
 
 ROOT = Path(__file__).parents[2]
 NAMES = ["first", "second", "third", "fourth"]
@@ -272,7 +274,7 @@ def test_the_command_writes_page_and_pictures(synthetic, tmp_path, capsys, monke
         record(experiment().restricted(trials=1), database)
     page = tmp_path / "pages" / "which.md"
     options = ["which-method", "--database", str(stored), "--page", str(page), "--page-only"]
-    assert reproduce_command.main(options) == 0
+    assert run_command(["reproduce", *options]) == 0
     text = page.read_text()
     assert f"wrote {page}" in capsys.readouterr().out
     for name in ("which", "which_log_loss", "which_seconds"):

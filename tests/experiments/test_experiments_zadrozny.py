@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import naive_experiments
+from petiole.cli import main as run_command
 from petiole.experiments import Cell, Database, Outcome, run
-from petiole.experiments import command as reproduce_command
 from petiole.experiments import zadrozny_elkan_2001 as protocol
-from petiole.experiments import zadrozny_elkan_2001_data as data
-from petiole.experiments import zadrozny_elkan_2001_figures as figures
-from petiole.experiments import zadrozny_elkan_2001_page as page_module
-from petiole.experiments.cells import Task
+from petiole.experiments._grid.cells import Task
 from petiole.experiments.published import read_published
 from petiole.experiments.zadrozny_elkan_2001 import CONSTANTS, MODELS, PRUNED, experiment, judge, predicted_gifts
-from petiole.experiments.zadrozny_elkan_2001_data import Division, Part, halves, load_contest, load_division, redrawn
+from petiole.experiments.zadrozny_elkan_2001 import data as data
+from petiole.experiments.zadrozny_elkan_2001 import figures as figures
+from petiole.experiments.zadrozny_elkan_2001 import page as page_module
+from petiole.experiments.zadrozny_elkan_2001.data import Division, Part, halves, load_contest, load_division, redrawn
 from petiole.smoothing import Curtailment, MEstimate
 
 
@@ -318,9 +318,9 @@ def test_further_experiments_run_with_the_whole_grid_only(monkeypatch, tmp_path,
     monkeypatch.setitem(protocol.SETTINGS, "n_trees", 3)
     options = ["zadrozny-elkan-2001", "--jobs", "0", "--database", str(tmp_path / "a.sqlite")]
     options += ["--page", str(tmp_path / "page.md")]
-    assert reproduce_command.main([*options, "--methods", "All one"]) == 0
+    assert run_command(["reproduce", *options, "--methods", "All one"]) == 0
     assert "figures" not in capsys.readouterr().out
-    assert reproduce_command.main([*options, "--quick"]) == 0
+    assert run_command(["reproduce", *options, "--quick"]) == 0
     out = capsys.readouterr().out
     assert "zadrozny-elkan-2001: 78 cells computed" in out and "zadrozny-elkan-2001-figures: 2 cells computed" in out
     assert "Figures 1 and 3" in (tmp_path / "page.md").read_text(encoding="utf-8")

@@ -7,11 +7,12 @@ import pytest
 
 import naive_studies
 from petiole import BaggedPETClassifier
+from petiole.cli import main as run_command
 from petiole.datasets import Description
 from petiole.experiments import Cell, Database, Outcome, seed_of, zhang_2020
 from petiole.experiments import command as reproduce_command
-from petiole.experiments.results import Results
-from petiole.experiments.study_data import StudyTable, descriptions
+from petiole.experiments._data.which_method import StudyTable, descriptions
+from petiole.experiments._grid.results import Results
 from petiole.experiments.zhang_2020 import (
     ESTIMATORS,
     FOREST_SIZES,
@@ -23,8 +24,8 @@ from petiole.experiments.zhang_2020 import (
     make_tree,
     run_cell,
 )
-from petiole.experiments.zhang_2020_page import render
-from petiole.experiments.zhang_2020_scores import COLUMNS, RIVALS, agreements_of, pool, published_counts
+from petiole.experiments.zhang_2020.page import render
+from petiole.experiments.zhang_2020.scores import COLUMNS, RIVALS, agreements_of, pool, published_counts
 from petiole.smoothing import HDP, HGS, MBranch, MEstimate
 
 NAMES = ["small", "smaller", "tiny"]
@@ -209,7 +210,7 @@ def test_the_command_writes_the_page_and_its_figures(synthetic, tmp_path, capsys
     monkeypatch.setitem(ESTIMATORS, "HDP", lambda seed: HDP(n_iter=20, burn_in=5, random_state=seed))
     page = tmp_path / "pages" / "zhang.md"
     options = ["zhang-2020", "--jobs", "0", "--database", str(tmp_path / "z.sqlite"), "--page", str(page)]
-    assert reproduce_command.main([*options, "--quick"]) == 0
+    assert run_command(["reproduce", *options, "--quick"]) == 0
     assert "42 cells computed" in capsys.readouterr().out  # 3 data sets, 2 folds, 7 methods
     text = page.read_text()
     assert "This is not the whole experiment" in text and "| tiny |" in text
@@ -218,7 +219,7 @@ def test_the_command_writes_the_page_and_its_figures(synthetic, tmp_path, capsys
         assert (tmp_path / "pages" / "images" / f"zhang_figure_{number}.png").stat().st_size > 1000
     found = zhang_2020_agreements(tmp_path / "z.sqlite")
     assert sum(one.n_signs for one in found) == 5 + 5 + 5 + 5 + 2 + 5 + 5
-    assert reproduce_command.main([*options, "--page-only"]) == 0 and page.read_text() == text
+    assert run_command(["reproduce", *options, "--page-only"]) == 0 and page.read_text() == text
 
 
 def zhang_2020_agreements(database):

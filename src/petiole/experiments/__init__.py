@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from petiole.experiments.cells import Cell, Experiment, Task, seed_of
-from petiole.experiments.database import Database
-from petiole.experiments.outcomes import Outcome
-from petiole.experiments.results import Results, read_results
-from petiole.experiments.runner import Summary, run
+from petiole.experiments._grid.cells import Cell, Experiment, Task, seed_of
+from petiole.experiments._grid.database import Database
+from petiole.experiments._grid.outcomes import Outcome
+from petiole.experiments._grid.results import Results, read_results
+from petiole.experiments._grid.runner import Summary, run
 
 __all__ = [
     "Cell",

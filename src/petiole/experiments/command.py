@@ -11,27 +11,27 @@ from pathlib import Path
 
 from petiole.experiments import (
     geurts_2001,
-    geurts_2001_page,
     margineantu_dietterich_2002,
-    margineantu_dietterich_2002_page,
     nielsen_2004,
-    nielsen_2004_page,
-    nielsen_2004_readings,
-    summary_page,
     which_method,
-    which_method_page,
     zadrozny_elkan_2001,
-    zadrozny_elkan_2001_figures,
-    zadrozny_elkan_2001_page,
     zhang_2020,
-    zhang_2020_page,
-    zhang_2020_scores,
 )
-from petiole.experiments.cells import Experiment
-from petiole.experiments.outcomes import Engine
-from petiole.experiments.pages import Agreement
-from petiole.experiments.progress import make_progress
-from petiole.experiments.runner import run
+from petiole.experiments._grid.cells import Experiment
+from petiole.experiments._grid.outcomes import Engine
+from petiole.experiments._grid.progress import make_progress
+from petiole.experiments._grid.runner import run
+from petiole.experiments._pages import summary as summary_page
+from petiole.experiments._pages.building import Agreement
+from petiole.experiments.geurts_2001 import page as geurts_2001_page
+from petiole.experiments.margineantu_dietterich_2002 import page as margineantu_dietterich_2002_page
+from petiole.experiments.nielsen_2004 import page as nielsen_2004_page
+from petiole.experiments.nielsen_2004 import readings as nielsen_2004_readings
+from petiole.experiments.which_method import page as which_method_page
+from petiole.experiments.zadrozny_elkan_2001 import figures as zadrozny_elkan_2001_figures
+from petiole.experiments.zadrozny_elkan_2001 import page as zadrozny_elkan_2001_page
+from petiole.experiments.zhang_2020 import page as zhang_2020_page
+from petiole.experiments.zhang_2020 import scores as zhang_2020_scores
 
 SUMMARY = "summary"
 
@@ -129,13 +129,6 @@ class Request:
     address: str | None = None
 
 
-def main(arguments: Sequence[str]) -> int:
-    """``petiole reproduce`` with these arguments; the exit code is 0, 1 if cells failed, 2 for wrong arguments."""
-    from petiole.cli import main as run_command  # the command line lies above the experiments
-
-    return run_command(["reproduce", *arguments])
-
-
 def reproduce(options: Request) -> int:
     """Compute what is missing, unless told not to, and write the page."""
     if options.paper == SUMMARY:
@@ -192,7 +185,7 @@ def _run(experiment: Experiment, options: Request, engine: Engine | None) -> boo
 
 def _make_engine(options: Request) -> Engine | None:
     if options.engine == "dask":
-        from petiole.experiments.engine_dask import Dask
+        from petiole.experiments._grid.engine_dask import Dask
 
         return Dask(options.address, jobs=max(1, options.jobs))
     if options.engine != "processes":

@@ -25,7 +25,7 @@ MODULE_OF = {
     "ConstantClassifier": "petiole._classifiers.constant",
     "CostSensitiveClassifier": "petiole.decisions.cost_sensitive",
     "ExpectedProfitClassifier": "petiole.decisions.expected_profit",
-    "OOBCalibratedClassifier": "petiole.calibrators._out_of_bag",
+    "OOBCalibratedClassifier": "petiole._classifiers.oob_calibrated",
     "BinningCalibrator": "petiole.calibrators._binning",
     "BinMap": "petiole.calibrators._binning",
     "SigmoidCalibrator": "petiole.calibrators._maps",

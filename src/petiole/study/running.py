@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from petiole._durations import duration_text
 from petiole._table.columns import Floats
-from petiole.experiments.progress import duration_text
 from petiole.study.data import Rows, Table
 from petiole.study.methods import Method
 from petiole.study.splits import Split

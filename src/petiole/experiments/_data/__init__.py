@@ -1,0 +1,1 @@
+"""Data sets as the experiments read them."""

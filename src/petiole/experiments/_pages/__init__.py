@@ -1,0 +1,1 @@
+"""Pages about results: their building blocks, and the summary of all papers."""

@@ -1,0 +1,126 @@
+"""The methods of the study over all of them: how each is made for a data set with nominal columns and a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.mob_esp import MOBESPClassifier
+from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
+from petiole._classifiers.oob_calibrated import OOBCalibratedClassifier
+from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._dual.classifier import DualPerturbCombineClassifier
+from petiole._lazy.classifier import LazyOptionTreesClassifier
+from petiole._table.columns import Floats
+from petiole._table.frames import Array
+from petiole.smoothing import HGS
+
+Nominal = NDArray[np.bool_]
+Make = Callable[[Nominal, int], Any]
+MOST_CATEGORIES = 255  # of a nominal column of HistGradientBoostingClassifier
+FOLDS = 5
+
+
+def _tree(preset: Callable[..., Any], **options: Any) -> Make:
+    return lambda nominal, seed: preset(categorical_features=nominal, random_state=seed, n_jobs=1, **options)
+
+
+def _dual(base: Make) -> Make:
+    return lambda nominal, seed: DualPerturbCombineClassifier(base(nominal, seed), random_state=seed, n_jobs=1)
+
+
+def _recalibrated(nominal: Nominal, seed: int) -> OOBCalibratedClassifier:
+    return OOBCalibratedClassifier(_random_forest(nominal, seed))
+
+
+def _naive_bayes(nominal: Nominal, seed: int) -> BinnedNaiveBayesClassifier:
+    return BinnedNaiveBayesClassifier(categorical_features=nominal)
+
+
+def _peer_forest(nominal: Nominal, seed: int) -> Pipeline:
+    return one_hot(nominal, RandomForestClassifier(random_state=seed, n_jobs=1))
+
+
+def _peer_calibrated(method: str) -> Make:
+    def make(nominal: Nominal, seed: int) -> Pipeline:
+        forest = RandomForestClassifier(random_state=seed, n_jobs=1)
+        return one_hot(nominal, CalibratedClassifierCV(forest, method=method, cv=FOLDS, n_jobs=1))
+
+    return make
+
+
+def one_hot(nominal: Nominal, model: Any) -> Pipeline:
+    """What scikit-learn's forests need: nominal columns one-hot, a missing value being one of the values.
+
+    Missing numbers stay as they are: the forests deal with them.
+    """
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return make_pipeline(make_column_transformer((encoder, np.flatnonzero(nominal)), remainder="passthrough"), model)
+
+
+class CategoryBoosting:
+    """HistGradientBoostingClassifier that is told of nominal columns, as far as it can take them.
+
+    Columns without a known value are an error to it and are left out; those with too many categories are ordinals.
+    """
+
+    def __init__(self, nominal: Nominal, seed: int) -> None:
+        self.nominal, self.seed = nominal, seed
+
+    def fit(self, X: Floats, y: Array) -> Self:
+        self.kept_ = ~np.isnan(X).all(axis=0)
+        largest = np.nanmax(X[:, self.kept_], axis=0)
+        categorical = self.nominal[self.kept_] & (largest < MOST_CATEGORIES)
+        self.model_ = HistGradientBoostingClassifier(categorical_features=categorical, random_state=self.seed)
+        self.model_.fit(X[:, self.kept_], y)
+        return self
+
+    def predict_proba(self, X: Floats) -> Floats:
+        proba: Floats = self.model_.predict_proba(X[:, self.kept_])
+        return proba
+
+
+_c44 = _tree(PETClassifier.c44)
+_random_forest = _tree(BaggedPETClassifier.random_forest)
+_eb_pets = _tree(BaggedPETClassifier.eb_pets)
+
+TREES: dict[str, Make] = {
+    "tree, raw": _tree(PETClassifier.c44, smoothing="raw"),
+    "tree, Laplace": _c44,
+    "tree, m-branch": _tree(PETClassifier.c44, smoothing="m_branch"),
+    "tree, HGS honest": _tree(PETClassifier.c44, smoothing=HGS(alpha="honest")),
+    "tree, C4.5 pruned": _tree(PETClassifier.c45),
+    "tree, dual": _dual(_c44),
+}
+ENSEMBLES: dict[str, Make] = {
+    "B-PETs": _tree(BaggedPETClassifier.b_pets),
+    "EB-PETs": _eb_pets,
+    "EB-PETs, dual": _dual(_eb_pets),
+    "MOB-ESP": _tree(MOBESPClassifier),
+    "bagged curtailment": _tree(BaggedPETClassifier.bagged_curtailment),
+    "random forest": _random_forest,
+    "random forest, OOB beta": _recalibrated,
+    "probability forest": _tree(ProbabilityForestClassifier),
+}
+OTHERS: dict[str, Make] = {
+    "lazy options": _tree(LazyOptionTreesClassifier),
+    "lazy options, paper": _tree(LazyOptionTreesClassifier.paper),
+    "naive Bayes": _naive_bayes,
+}
+PEERS: dict[str, Make] = {
+    "sklearn RF": _peer_forest,
+    "sklearn RF isotonic": _peer_calibrated("isotonic"),
+    "sklearn RF sigmoid": _peer_calibrated("sigmoid"),
+    "sklearn HistGB": CategoryBoosting,
+}
+MODELS = {**TREES, **ENSEMBLES, **OTHERS, **PEERS}
