@@ -75,9 +75,9 @@ def serve() -> None:
 
     matplotlib.use("Agg")
     import petiole.cli
-    import petiole.cli.compare
-    import petiole.cli.fit
-    import petiole.cli.predict
+    import petiole.cli.commands.compare
+    import petiole.cli.commands.fit
+    import petiole.cli.commands.predict
     import petiole.experiments.command
     import petiole.report
     import petiole.study  # noqa: F401

@@ -13,9 +13,9 @@ import pytest
 import naive_cli
 import petiole
 from command_line import as_csv, read, refused, run, table, write
-from petiole.cli.cost_tables import read_costs
-from petiole.cli.model_columns import Names
-from petiole.cli.waiting import Waiting, expecting
+from petiole.cli.io.cost_tables import read_costs
+from petiole.cli.io.model_columns import Names
+from petiole.cli.progress import Waiting, expecting
 from petiole.study.scoring import log_loss_floor
 
 
@@ -470,7 +470,7 @@ def test_progress_appears_after_a_while_and_tells_the_time_left(monkeypatch):
     stderr = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stderr)
     now = [0.0]
-    monkeypatch.setattr("petiole.cli.waiting.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("petiole.cli.progress.time.monotonic", lambda: now[0])
     waiting = Waiting("working")
     waiting.start(10)
     waiting.advance()
@@ -488,7 +488,7 @@ def test_a_bar_on_a_terminal(monkeypatch):
 
     stderr = Terminal()
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr("petiole.cli.waiting.PATIENCE", 0.0)
+    monkeypatch.setattr("petiole.cli.progress.PATIENCE", 0.0)
     import time
 
     with expecting("fitting", 10.0, quiet=False):

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from command_line import run
-from petiole.cli import waiting
+from petiole.cli import progress as waiting
 
 PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)

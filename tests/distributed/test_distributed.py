@@ -25,8 +25,9 @@ from petiole import (
     ProbabilityForestClassifier,
     metrics,
 )
-from petiole.distributed import accuracy, apply, brier_score, fit, levels, log_loss, predict, predict_proba
-from petiole.distributed.engines import FAN_IN, RunningSum, Serial, add_all
+from petiole.distributed import accuracy, apply, brier_score, fit, log_loss, predict, predict_proba
+from petiole.distributed import level_wise as levels
+from petiole.distributed.executors import FAN_IN, RunningSum, Serial, add_all
 from petiole.distributed.shards import assign, make_shards
 from petiole.smoothing import HGS
 
@@ -356,7 +357,7 @@ def test_broadcast_is_the_local_model(kind):
 
 def test_broadcast_grows_some_trees_on_each_worker(monkeypatch):
     X, y, _ = problem(12)
-    monkeypatch.setattr("petiole.distributed.engines.OnDask.n_workers", 3)
+    monkeypatch.setattr("petiole.distributed.executors.OnDask.n_workers", 3)
     for kind in FORESTS:
         found = fit(kind(7, random_state=5), da.from_array(X, chunks=(90, 4)), y, mode="broadcast")
         assert same(found, kind(7, random_state=5).fit(X, y), X)

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
-from petiole.distributed import fit, levels, log_loss, predict_proba
+from petiole.distributed import fit, log_loss, predict_proba
+from petiole.distributed import level_wise as levels
 
 N_PARTS, ROWS = 6, 120
 FORESTS = [BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier]

@@ -17,8 +17,8 @@ from petiole._forest.forest import sample_copies
 from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, VoteCounts, count, tally_rows
 from petiole._forest.log_pool import fit_pool, fit_pool_on, pool_batch
 from petiole._table.encoder import FeatureEncoder
-from petiole.distributed.sketch import QuantileSketch
-from petiole.distributed.survey import encode_part, kept_rows, merged, survey_rows
+from petiole.distributed.quantile_sketch import QuantileSketch
+from petiole.distributed.table_summary import encode_part, kept_rows, merged, survey_rows
 
 
 def grown(seed, count="distinct", **options):

@@ -9,16 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from petiole.cli import data_sets
-from petiole.cli.compare import compare
-from petiole.cli.evaluate import evaluate
-from petiole.cli.explain import explain
-from petiole.cli.export import export
-from petiole.cli.failures import explain_failure
-from petiole.cli.fit import fit
-from petiole.cli.info import info
-from petiole.cli.predict import predict
-from petiole.cli.reproduce import reproduce
+from petiole.cli.commands import data_sets
+from petiole.cli.commands.compare import compare
+from petiole.cli.commands.evaluate import evaluate
+from petiole.cli.commands.explain import explain
+from petiole.cli.commands.export import export
+from petiole.cli.commands.fit import fit
+from petiole.cli.commands.info import info
+from petiole.cli.commands.predict import predict
+from petiole.cli.commands.reproduce import reproduce
+from petiole.cli.errors import explain_failure
 
 TERMINATED = 143  # what shells report after SIGTERM
 

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from petiole.cli.failures import WrongInput
-from petiole.cli.labelled import Labelled, Roles
+from petiole.cli.errors import WrongInput
+from petiole.cli.io.labelled import Labelled, Roles
 from petiole.cli.screen import note
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from petiole.cli.failures import WrongInput
+from petiole.cli.errors import WrongInput
 from petiole.cli.inspecting import inspect_parts, tell
-from petiole.cli.labelled import Roles, unknown_column
+from petiole.cli.io.labelled import Roles, unknown_column
 from petiole.cli.methods import Fitted
 
 LARGE_BYTES = 2_000_000_000  # of the table as numbers; what is smaller is read at once

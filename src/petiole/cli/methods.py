@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from petiole.cli.failures import WrongInput, nearest_of
-from petiole.cli.labelled import Labelled
-from petiole.cli.model_columns import INNER, find_encoder
-from petiole.cli.waiting import expecting
+from petiole.cli.errors import WrongInput, nearest_of
+from petiole.cli.io.labelled import Labelled
+from petiole.cli.io.model_columns import INNER, find_encoder
+from petiole.cli.progress import expecting
 
 TRIAL_SHARE = 32  # one tree of so many is grown to see how long all take
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.cli.batches import Batch, Batches, open_batches, rows_at_once
-from petiole.cli.failures import WrongInput
-from petiole.cli.labelled import NAMED_TARGET, Roles, unknown_column
-from petiole.cli.model_columns import ModelColumns
-from petiole.cli.sources import Source
-from petiole.cli.waiting import waiting
+from petiole.cli.errors import WrongInput
+from petiole.cli.io.batches import Batch, Batches, open_batches, rows_at_once
+from petiole.cli.io.labelled import NAMED_TARGET, Roles, unknown_column
+from petiole.cli.io.model_columns import ModelColumns
+from petiole.cli.io.sources import Source
+from petiole.cli.progress import waiting
 
 
 @dataclass(frozen=True)

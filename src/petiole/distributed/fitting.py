@@ -17,8 +17,8 @@ from petiole._classifiers.pet import PETClassifier
 from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._validation import check_choice, check_whole
 from petiole.distributed.broadcast import fit_broadcast
-from petiole.distributed.engines import OnDask, Serial
-from petiole.distributed.levels import fit_levels
+from petiole.distributed.executors import OnDask, Serial
+from petiole.distributed.level_wise import fit_levels
 from petiole.distributed.sharded import fit_sharded, take_over
 from petiole.distributed.sources import (
     PART_CELLS,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from petiole.distributed.survey import take
+from petiole.distributed.table_summary import take
 from petiole.files.atomic import TemporaryFolder
 
 # Cells (rows times columns) of a part that is cut from a file or a table: 128 megabytes as doubles.

@@ -20,7 +20,7 @@ from petiole._table.weights import LEAST_SHARE
 from petiole._tree.growing import TrainingSet
 from petiole.distributed.shards import Assignment
 from petiole.distributed.sources import Batch
-from petiole.distributed.survey import Survey, encode_part, kept_rows, survey_rows
+from petiole.distributed.table_summary import Survey, encode_part, kept_rows, survey_rows
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from petiole.cli.failures import Failure, WrongInput
-from petiole.cli.labelled import NAMED_TARGET, texts_of
-from petiole.cli.model_columns import Column, ModelColumns
-from petiole.cli.sources import Opened, Source, check_encoding, open_source
+from petiole.cli.errors import Failure, WrongInput
+from petiole.cli.io.labelled import NAMED_TARGET, texts_of
+from petiole.cli.io.model_columns import Column, ModelColumns
+from petiole.cli.io.sources import Opened, Source, check_encoding, open_source
 from petiole.datasets.arff_files import looks_like_arff
 from petiole.datasets.arrow_files import arrow_format
 from petiole.datasets.cells import Cell, NumericBuilder, Place

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.failures import WrongInput, told_in_one_line
-from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def evaluate(
     json: options.AsJson = False,
 ) -> None:
     """Score a model on labelled rows that it has not seen, with 95% bootstrap intervals."""
-    from petiole.cli.cost_tables import read_costs
-    from petiole.cli.labelled import make_roles
+    from petiole.cli.io.cost_tables import read_costs
+    from petiole.cli.io.labelled import make_roles
+    from petiole.cli.io.sinks import open_sink
     from petiole.cli.methods import load_model
-    from petiole.cli.sinks import open_sink
 
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
@@ -76,9 +76,9 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
 
     from petiole._table.judged import check_judged
     from petiole.cli.inspecting import tell
-    from petiole.cli.model_columns import Column
+    from petiole.cli.io.model_columns import Column
+    from petiole.cli.io.sources import find_source
     from petiole.cli.scoring import Scorer
-    from petiole.cli.sources import find_source
 
     source = find_source(data)
     roles = _with_target(roles, source)
@@ -112,7 +112,7 @@ def _warnings(first: Scored, labels: Any, weights: Any, names: list[str] | None)
 def _with_target(roles: Any, source: Any) -> Any:
     import dataclasses
 
-    from petiole.cli.labelled import NAMED_TARGET
+    from petiole.cli.io.labelled import NAMED_TARGET
 
     if roles.target is None and source.is_name:
         return dataclasses.replace(roles, target=NAMED_TARGET)
@@ -131,7 +131,7 @@ class _Labels:
     """Collects the labels of batches; one that the model does not know is an error that names the row."""
 
     def __init__(self, classes: Any, roles: Any, label: str) -> None:
-        from petiole.cli.model_columns import Names
+        from petiole.cli.io.model_columns import Names
 
         self._classes, self._target, self._label = classes, roles.target, label
         self._names = Names(classes.tolist(), sorted(roles.missing))
@@ -163,7 +163,7 @@ def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) ->
     """Each score with the ends of its interval."""
     import numpy as np
 
-    from petiole.cli.waiting import waiting
+    from petiole.cli.progress import waiting
     from petiole.comparison import bootstrap_interval
     from petiole.metrics import area_under_lift_curve, expected_calibration_error
     from petiole.study.scoring import row_losses

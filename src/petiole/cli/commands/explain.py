@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.failures import WrongInput, told_in_one_line
-from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def explain(
     json: options.AsJson = False,
 ) -> None:
     """Say why one row gets its probability: the path or the leaves, the counts, the estimator."""
-    from petiole.cli.labelled import make_roles
+    from petiole.cli.explanations import reasons_of
+    from petiole.cli.io.labelled import make_roles
+    from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
-    from petiole.cli.reasons import reasons_of
     from petiole.cli.scoring import Scorer
-    from petiole.cli.sources import find_source
 
     with warnings_as_notes(quiet):
         fitted = load_model(model, 1)
@@ -87,7 +87,7 @@ def _one_row(table: Any, position: int) -> Any:
 
 
 def _class_code(model: Any, label: str | None, query: Any) -> int:
-    from petiole.cli.model_columns import Names
+    from petiole.cli.io.model_columns import Names
 
     if label is None:
         return int(model.predict_proba(query)[0].argmax())
@@ -114,7 +114,7 @@ def _told(model: Any, query: Any, k: int, n_trees: int, reasons_of: Any) -> Answ
 
 def _values(model: Any, query: Any) -> Section:
     """The row as the model read it."""
-    from petiole.cli.model_columns import find_encoder
+    from petiole.cli.io.model_columns import find_encoder
 
     encoder = find_encoder(model)
     if encoder is None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from petiole.cli.failures import Failure, WrongInput
+from petiole.cli.errors import Failure, WrongInput
 from petiole.cli.screen import plain
 from petiole.files import atomic
 

@@ -19,9 +19,9 @@ from petiole._classifiers.pet import PETClassifier
 from petiole._tree.growing import growth_options
 from petiole._tree.pruning import collapse
 from petiole._tree.tree import Tree
-from petiole.distributed.binned import Bins, CodedRows, coded_rows, entries_at, histogram, make_bins
 from petiole.distributed.growing_tree import GrowingTree, Node, Split, graft
 from petiole.distributed.sharded import unfitted
+from petiole.distributed.shared_bins import Bins, CodedRows, coded_rows, entries_at, histogram, make_bins
 from petiole.distributed.sources import Batch
 from petiole.distributed.tasks import Coding
 from petiole.smoothing import as_leaf_estimator

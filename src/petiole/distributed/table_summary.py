@@ -27,7 +27,7 @@ from petiole._table.encoder import FeatureEncoder, choose_nominal
 from petiole._table.frames import Array, Names, iter_columns, read_table, reject_infinity
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole._table.weights import ROUNDING, check_counts, common_measure
-from petiole.distributed.sketch import QuantileSketch
+from petiole.distributed.quantile_sketch import QuantileSketch
 
 Floats = npt.NDArray[np.float64]
 

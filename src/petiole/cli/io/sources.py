@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from petiole.cli.failures import WrongInput
+from petiole.cli.errors import WrongInput
 
 if TYPE_CHECKING:
     from petiole.datasets.columns import Values

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from petiole.cli.failures import WrongInput
+from petiole.cli.errors import WrongInput
+from petiole.cli.io.sources import Source, find_source, read_columns
 from petiole.cli.screen import note
-from petiole.cli.sources import Source, find_source, read_columns
 
 if TYPE_CHECKING:
     import numpy as np

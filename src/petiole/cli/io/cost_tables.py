@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.cli.failures import WrongInput, nearest_of
-from petiole.cli.model_columns import Names
+from petiole.cli.errors import WrongInput, nearest_of
+from petiole.cli.io.model_columns import Names
 
 ANY = "*"
 

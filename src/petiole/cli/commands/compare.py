@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.failures import WrongInput, nearest_of, told_in_one_line
-from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.errors import WrongInput, nearest_of, told_in_one_line
+from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
-    from petiole.cli.labelled import Labelled
+    from petiole.cli.io.labelled import Labelled
 
 HEADINGS = {
     "log_loss": "log-loss (bits)",
@@ -103,11 +103,11 @@ def compare(
     json: options.AsJson = False,
 ) -> None:
     """Compare methods on labelled rows: tables, a winner, and how sure that is."""
-    from petiole.cli.fit import check_place
+    from petiole.cli.commands.fit import check_place
     from petiole.cli.inspecting import about_left_out, tell, without_identifiers
-    from petiole.cli.labelled import check_several_classes, make_roles, read_labelled, summarise
+    from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.methods import n_processors
-    from petiole.cli.waiting import Waiting
+    from petiole.cli.progress import Waiting
 
     with warnings_as_notes(quiet):
         for path, option in ((save, "--save"), (report, "--report"), (output, "--output")):
@@ -146,7 +146,7 @@ def compare(
 
 
 def _methods(text: str) -> Any:
-    from petiole.cli.labelled import split_names
+    from petiole.cli.io.labelled import split_names
     from petiole.study import METHODS
 
     if text in ("auto", "all"):
@@ -163,7 +163,7 @@ def _methods(text: str) -> Any:
 def _square_costs(costs: str | None, table: Labelled) -> Any:
     import numpy as np
 
-    from petiole.cli.cost_tables import read_costs
+    from petiole.cli.io.cost_tables import read_costs
 
     classes = np.unique(table.y).tolist()
     found = read_costs(costs, classes)
@@ -174,8 +174,8 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
     """The rows to judge on, read as those to learn from were, with the same labels."""
     import numpy as np
 
-    from petiole.cli.labelled import as_table, read_labelled, texts_of
-    from petiole.cli.model_columns import Names
+    from petiole.cli.io.labelled import as_table, read_labelled, texts_of
+    from petiole.cli.io.model_columns import Names
     from petiole.cli.scoring import lacking_column
 
     other = read_labelled(test, dataclasses.replace(roles, nominal=(), numeric=(), learned=table.kinds))
@@ -208,7 +208,7 @@ def _write(study: Any, table: Labelled, *, save: str | None, report: str | None,
         write_report(study, report, command=shlex.join(["petiole", *sys.argv[1:]]))
         yield f"wrote {report}"
     if output is not None:
-        from petiole.cli.sinks import open_sink
+        from petiole.cli.io.sinks import open_sink
 
         rows = [_flat(result) for result in study.table]
         with open_sink(output, None, [*rows[0]]) as sink:
@@ -217,8 +217,8 @@ def _write(study: Any, table: Labelled, *, save: str | None, report: str | None,
 
 
 def _name_columns(model: Any, table: Labelled) -> None:
+    from petiole.cli.io.model_columns import find_encoder
     from petiole.cli.methods import remember_names
-    from petiole.cli.model_columns import find_encoder
 
     encoder = find_encoder(model)
     if encoder is not None and encoder.feature_names is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from petiole.cli import options
-from petiole.cli.failures import told_in_one_line
+from petiole.cli.errors import told_in_one_line
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 SHOWN_CATEGORIES = 8
@@ -61,7 +61,7 @@ def _facts(model: Any, path: str) -> dict[str, Any]:
 
 
 def _columns(model: Any) -> list[list[Any]]:
-    from petiole.cli.model_columns import ModelColumns
+    from petiole.cli.io.model_columns import ModelColumns
 
     found = ModelColumns.of(model)
     names = found.names or [f"column {position + 1}" for position in range(len(found.columns))]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.failures import WrongInput, told_in_one_line
-from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def fit(
 ) -> None:
     """Learn from labelled rows and write a model file."""
     from petiole.cli.inspecting import tell, warnings_about, without_identifiers
-    from petiole.cli.labelled import check_several_classes, make_roles, read_labelled, summarise
+    from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.large import fit_in_parts, is_large
     from petiole.cli.methods import Fitted, fit_model, make_model, n_processors
 
@@ -98,7 +98,7 @@ def check_place(path: str, option: str) -> None:
     if not folder.is_dir():
         raise WrongInput(f"{option} {path}: there is no folder {str(folder)!r}")
     if not os.access(folder, os.W_OK):
-        from petiole.cli.failures import Failure
+        from petiole.cli.errors import Failure
 
         raise Failure(f"{option} {path}: the folder {str(folder)!r} cannot be written to")
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.failures import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.io.sinks import STANDARD_OUTPUT, complete_file
 from petiole.cli.screen import note, warnings_as_notes
-from petiole.cli.sinks import STANDARD_OUTPUT, complete_file
 
 FORMS = {".onnx": "onnx", ".c": "c", ".h": "c", ".txt": "text", ".png": "picture", ".svg": "picture", ".pdf": "picture"}
 

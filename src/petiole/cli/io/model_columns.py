@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.cli.labelled import as_array, as_table
+from petiole.cli.io.labelled import as_array, as_table
 from petiole.datasets.columns import Nominal, Numeric, Values
 
 MISSING, UNKNOWN = -1, -2

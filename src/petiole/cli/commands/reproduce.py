@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from petiole.cli.failures import told_in_one_line
+from petiole.cli.errors import told_in_one_line
 
 
 @told_in_one_line
@@ -56,7 +56,7 @@ def reproduce(
 
     Finished cells are kept in the database: stop whenever you like, the same command goes on.
     """
-    from petiole.cli.labelled import split_names
+    from petiole.cli.io.labelled import split_names
     from petiole.experiments import command
 
     request = command.Request(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from petiole._forest.leaf_counts import Rows
 from petiole._tree.tree import Tree
-from petiole.distributed.survey import Survey
+from petiole.distributed.table_summary import Survey
 
 Floats = npt.NDArray[np.float64]
 

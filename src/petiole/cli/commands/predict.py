@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.failures import WrongInput, told_in_one_line
-from petiole.cli.labelled import DEFAULT_MISSING
+from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import note, warnings_as_notes
 
 PREFIX, PREDICTION, DECISION, EXPECTED_COST = "p_", "prediction", "decision", "expected_cost"
@@ -84,11 +84,11 @@ def predict(
     Columns are found by their names and read as the model was fitted to them; others are ignored. The file is read
     in batches and may be larger than memory.
     """
-    from petiole.cli.labelled import make_roles
+    from petiole.cli.io.labelled import make_roles
+    from petiole.cli.io.sinks import open_sink
+    from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
     from petiole.cli.scoring import Scorer
-    from petiole.cli.sinks import open_sink
-    from petiole.cli.sources import find_source
 
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
@@ -121,7 +121,7 @@ class _Decider:
     def __init__(
         self, model: Any, wanted: bool, costs: str | None, threshold: float | None, positive: str | None
     ) -> None:
-        from petiole.cli.cost_tables import read_costs
+        from petiole.cli.io.cost_tables import read_costs
 
         self._classes = model.classes_.tolist()
         self._columns = [f"{PREFIX}{label}" for label in self._classes]
@@ -137,7 +137,7 @@ class _Decider:
         self._positive = self._find_positive(positive)
 
     def _find_positive(self, positive: str | None) -> int:
-        from petiole.cli.model_columns import Names
+        from petiole.cli.io.model_columns import Names
 
         if positive is None:
             return len(self._classes) - 1

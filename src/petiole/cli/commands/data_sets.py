@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from petiole.cli import options
-from petiole.cli.failures import told_in_one_line
+from petiole.cli.errors import told_in_one_line
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 app = typer.Typer(no_args_is_help=True, help="List, describe and write the data sets that have a name.")
@@ -63,8 +63,8 @@ def write(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a data set to a file; the label is in the last column, named class."""
-    from petiole.cli.labelled import NAMED_TARGET, texts_of
-    from petiole.cli.sinks import open_sink
+    from petiole.cli.io.labelled import NAMED_TARGET, texts_of
+    from petiole.cli.io.sinks import open_sink
     from petiole.datasets.columns import Nominal
     from petiole.datasets.loading import load_columns
 
@@ -83,6 +83,6 @@ def write(
 
 def _spelled_numbers(output: str | None) -> bool:
     """Whether numbers are written as texts: in CSV whole ones have no point, and missing ones are empty."""
-    from petiole.cli.sinks import format_of
+    from petiole.cli.io.sinks import format_of
 
     return format_of(output, None) == "csv"
