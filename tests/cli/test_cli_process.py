@@ -67,6 +67,11 @@ def test_a_reader_that_has_enough_ends_it_quietly(folder):
     assert done.stderr == "" and done.returncode == 141
 
 
+def as_in_a_shell(code):
+    """Python ends itself by the signal if that came while it executed a string, as some imports do; shells say 130, too."""
+    return code if code >= 0 else 128 - code
+
+
 @pytest.mark.parametrize(("sent", "code", "said"), [(signal.SIGINT, 130, "stopped\n"), (signal.SIGTERM, 143, "")])
 def test_a_stopped_run_leaves_nothing_behind(folder, tmp_path, sent, code, said):
     output = tmp_path / "out.csv"
@@ -80,7 +85,7 @@ def test_a_stopped_run_leaves_nothing_behind(folder, tmp_path, sent, code, said)
         time.sleep(0.02)
     process.send_signal(sent)
     _, errors = process.communicate(timeout=30)
-    assert (process.returncode, errors) == (code, said)
+    assert (as_in_a_shell(process.returncode), errors) == (code, said)
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"] and output.read_text() == "as it was"
 
 
@@ -94,7 +99,7 @@ def test_a_fit_can_be_stopped(tmp_path):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and errors.endswith("stopped\n") and "Traceback" not in errors
+    assert as_in_a_shell(process.returncode) == 130 and errors.endswith("stopped\n") and "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == ["big.csv"]
 
 
