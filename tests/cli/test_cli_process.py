@@ -68,7 +68,7 @@ def test_a_reader_that_has_enough_ends_it_quietly(folder):
 
 
 def as_in_a_shell(code):
-    """Python ends itself by the signal if that came while it executed a string, as some imports do; shells say 130, too."""
+    """Python ends itself by the signal if that comes while it executes a string, as some imports do."""
     return code if code >= 0 else 128 - code
 
 
