@@ -172,7 +172,10 @@ def _check_counts(model: Any, tree: Any, counts: np.ndarray, problem: Problem) -
     found = traversal.class_counts(tree, np.ascontiguousarray(matrix[kept]), labels, weights[kept])
     # Which unit the weights have is the model's affair: shares are compared.
     found, counts = (table[tree.is_leaf] / table[0].sum() for table in (found, counts))
-    _require(np.allclose(found, counts, rtol=0, atol=1e-9), f"counts differ by {np.abs(found - counts).max():.2g}")
+    # Growth no longer divides what is left of less than a thousandth of a row, a walk does.
+    divided = 1e-3 * weights.max() / weights.sum() if np.isnan(matrix).any() else 0.0
+    worst = float(np.abs(found - counts).max(initial=0.0))
+    _require(worst <= 1e-9 + divided, f"counts differ by {worst:.2g}")
 
 
 def other_answers(case: Case) -> None:
