@@ -25,6 +25,7 @@ from sklearn.model_selection import StratifiedKFold
 from petiole import PETClassifier, Tree
 from petiole._tree.growing import TrainingSet, grow_tree
 from petiole._tree.held_out import cross_fit
+from petiole._tree.plan import TreePlan
 from petiole._tree.traversal import average
 from petiole.datasets import load
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, Raw
@@ -81,7 +82,7 @@ def run_data_set(name: str) -> dict[str, Any]:
 
 
 def _grow(training: TrainingSet) -> Tree:
-    return grow_tree(PETClassifier.c44(), training, seed=None, n_threads=1)
+    return grow_tree(TreePlan.of(PETClassifier.c44()), training, seed=None, n_threads=1)
 
 
 def _measures(proba: np.ndarray, y: np.ndarray) -> dict[str, float]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from petiole import PETClassifier
 from petiole._tree.growing import grow_tree
+from petiole._tree.plan import TreePlan
 from petiole.datasets import load
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate
 
@@ -41,7 +42,7 @@ def main() -> None:
         _, training = model._encode_training(frame, y, None)
 
         def grow(model: PETClassifier = model, training: Any = training) -> Any:
-            return grow_tree(model, training, seed=None, n_threads=1)
+            return grow_tree(TreePlan.of(model), training, seed=None, n_threads=1)
 
         growth, tree = best_seconds(grow, 5), grow()
         _ = tree.node_counts  # made once per tree, whatever the number of estimators

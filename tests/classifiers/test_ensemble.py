@@ -374,3 +374,17 @@ def test_a_pickled_forest_is_small():
     model = BaggedPETClassifier.random_forest(n_estimators=20, random_state=0).fit(X, y)
     n_nodes = sum(tree.n_nodes for tree in model.trees_)
     assert len(pickle.dumps(model)) < 16 * n_nodes
+
+
+def test_mob_esp_on_the_one_kind_of_trees_that_a_probability_forest_has(iris):
+    X, y = iris
+    one_tree = ProbabilityForestClassifier(1, max_features=(2, None), random_state=0).fit(X, y)
+    found = MOBESPClassifier.from_ensemble(one_tree, X, y)
+    assert found.max_features == 2
+    assert found.fit(X, y).predict_proba(X).shape == (150, 3)
+
+
+@pytest.mark.parametrize("kind", [BaggedPETClassifier, MOBESPClassifier, PETClassifier])
+def test_several_kinds_of_trees_are_for_the_probability_forest(iris, kind):
+    with pytest.raises(ValueError, match=r"max_features=\(1, 2\): must be"):
+        kind(max_features=(1, 2)).fit(*iris)

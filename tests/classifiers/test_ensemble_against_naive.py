@@ -34,6 +34,7 @@ from ensemble_cases import (
 from petiole import BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier
 from petiole._forest.log_pool import CLASS_RIDGE, INTERCEPT_RIDGE, MEAN_RIDGE, fit_pool
 from petiole._tree.growing import grow_tree
+from petiole._tree.plan import TreePlan
 from petiole.export.sklearn import trees_from_sklearn
 from petiole.smoothing import MEstimate
 
@@ -406,7 +407,7 @@ def test_every_tree_without_bootstrap_is_a_single_tree_with_a_seed_of_its_own(ca
     single = case.single_tree()
     training = single._encode_training(case.X, case.y, case.w)[1]
     for t, tree in enumerate(bagged.trees_):
-        expected = grow_tree(single, training, seed=mixed(bagged.seed_ ^ mixed(t + 1)), n_threads=1)
+        expected = grow_tree(TreePlan.of(single), training, seed=mixed(bagged.seed_ ^ mixed(t + 1)), n_threads=1)
         for name in STRUCTURE:
             np.testing.assert_array_equal(getattr(tree, name), getattr(expected, name))
         assert_close(tree.inbag_class_counts, expected.inbag_class_counts)

@@ -7,7 +7,7 @@ import pytest
 
 import naive_ensemble as naive
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier, MOBESPClassifier, ProbabilityForestClassifier
-from petiole._forest.forest import sample_copies
+from petiole._forest.plan import sample_copies
 from petiole._tree.growing import TrainingSet
 
 # Laplace's correction pulls rare classes towards 1 / K on purpose, so B-PETs are not among these.

@@ -13,9 +13,9 @@ import naive_ensemble
 from count_problems import batches_of, problem
 from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier, _core
 from petiole._classifiers.mob_esp import make_ballot
-from petiole._forest.forest import sample_copies
 from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, VoteCounts, count, tally_rows
 from petiole._forest.log_pool import fit_pool, fit_pool_on, pool_batch
+from petiole._forest.plan import as_grown, plans_of, sample_copies
 from petiole._table.encoder import FeatureEncoder
 from petiole.distributed.quantile_sketch import QuantileSketch
 from petiole.distributed.table_summary import encode_part, kept_rows, merged, survey_rows
@@ -40,10 +40,9 @@ def test_batches_add_up_to_the_naive_counts(seed, counting, weights):
     distinct = counting == "distinct"
     tallies = [tally_rows(model.trees_, rows.part(part), distinct=distinct, ballot=ballot) for part in parts]
     total = sum(tallies[1:], start=tallies[0])
-    as_grown = [model._as_grown(tree, training, t) for t, tree in enumerate(model.trees_)]
-    oracle = naive.forest_of(
-        as_grown, list(rows.copies.values()), training.matrix, training.labels, training.weights, 3
-    )
+    (plan,) = plans_of(model, model.seed_)
+    trees = [as_grown(plan, tree, training, t) for t, tree in enumerate(model.trees_)]
+    oracle = naive.forest_of(trees, list(rows.copies.values()), training.matrix, training.labels, training.weights, 3)
     for t in range(6):
         in_bag, out_of_bag = naive.counted(oracle, t, distinct=distinct)
         np.testing.assert_allclose(total.counts.in_bag(t), in_bag, atol=1e-9)

@@ -9,6 +9,7 @@ import numpy as np
 import naive
 from petiole import PETClassifier, Tree
 from petiole._tree.growing import TrainingSet, grow_tree
+from petiole._tree.plan import TreePlan
 
 
 def grow_both(X, y, w, n_categories, n_classes, **options):
@@ -20,9 +21,8 @@ def grow_both(X, y, w, n_categories, n_classes, **options):
     parameters = dict(options)
     if class_weight is not None:
         parameters["split_class_weight"] = dict(enumerate(class_weight))
-    fast = grow_tree(
-        PETClassifier(**parameters), training_set(X, y, w, n_categories, n_classes), seed=None, n_threads=1
-    )
+    training = training_set(X, y, w, n_categories, n_classes)
+    fast = grow_tree(TreePlan.of(PETClassifier(**parameters)), training, seed=None, n_threads=1)
     return slow, fast
 
 

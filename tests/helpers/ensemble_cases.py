@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import naive_ensemble as naive
 from petiole import PETClassifier
-from petiole._classifiers.probability_forest import part_seed
-from petiole._forest.forest import sample_copies
+from petiole._forest.plan import part_seed, sample_copies
 from petiole.smoothing import MEstimate
 
 RAW = {"smoothing": "raw"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import naive_lazy as naive
 from petiole import LazyOptionTreesClassifier, _core
-from petiole._forest.forest import sample_copies
+from petiole._forest.plan import sample_copies
 
 GOLDEN_X = [[1, 1], [2, 3], [3, 2], [4, 5], [5, 4], [6, 6], [7, 1], [8, 3]]
 GOLDEN_Y = [0, 0, 1, 0, 1, 1, 0, 1]

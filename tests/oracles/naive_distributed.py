@@ -3,7 +3,7 @@
 import numpy as np
 
 import naive_ensemble as naive
-from petiole._forest.forest import sample_copies
+from petiole._forest.plan import sample_copies
 from petiole._tree.growing import TrainingSet
 
 

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from against_naive import assert_same_tree, grow_both, training_set
 from petiole import PETClassifier
 from petiole._tree.growing import grow_tree
+from petiole._tree.plan import TreePlan
 
 CRITERIA = ["entropy", "gini", "kearns_mansour", "gain_ratio"]
 slow_example = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
@@ -168,7 +169,7 @@ def test_equals_scikit_learn_where_nothing_ties(criterion, n_features, n_classes
 def grown(X, y, w=None, n_categories=None, seed=None, n_threads=1, **parameters):
     n_categories = np.zeros(X.shape[1]) if n_categories is None else n_categories
     training = training_set(X, y, w, n_categories, int(max(y)) + 1)
-    return grow_tree(PETClassifier(**parameters), training, seed=seed, n_threads=n_threads)
+    return grow_tree(TreePlan.of(PETClassifier(**parameters)), training, seed=seed, n_threads=n_threads)
 
 
 @slow_example

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,15 +17,15 @@ from petiole._classifiers.ensemble import (
     MOST_OOB_WEIGHT,
     Floats,
     ForestClassifier,
-    Growth,
     counts_with_pseudo,
     frequency_tables,
     node_tables,
     out_of_bag_frequencies,
 )
 from petiole._classifiers.updating import ModelCounts, recounted
-from petiole._forest.forest import Forest, count_forest, grow_forest
+from petiole._forest.forest import Forest
 from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, tally_rows
+from petiole._forest.plan import GrownForest, count, grow_range, plans_of
 from petiole._tree.growing import TrainingSet
 from petiole._tree.held_out import cross_fit
 from petiole._tree.tree import Tree
@@ -225,7 +226,7 @@ threshold, split_class_weight, weights
         check_choice("voting", self.voting, VOTINGS)
         as_leaf_estimator(self.smoothing)
 
-    def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
+    def _estimate(self, growth: GrownForest) -> tuple[dict[str, Any], Callable[[], Floats]]:
         estimator = as_leaf_estimator(self.smoothing)
         fitted = self._estimate_with(estimator, growth.forest, growth.training, growth.seed)
         return fitted, lambda: self._out_of_bag(growth, fitted)
@@ -254,10 +255,10 @@ threshold, split_class_weight, weights
         if training is None:
             return estimator  # which will say what it needs
         seed = 0 if seed is None else seed
-        on_all_rows = copy.copy(self).set_params(bootstrap=False)
+        plan = replace(plans_of(self, seed)[0], bootstrap=False, pruning=None)
 
         def grow(rows: TrainingSet) -> Tree:
-            return grow_forest(on_all_rows, rows, 1, seed=seed)[0][0]
+            return grow_range(plan, rows, 0, 1)[0][0]
 
         return estimator.learned(cross_fit(training, grow, np.random.default_rng(seed)))
 
@@ -273,8 +274,8 @@ threshold, split_class_weight, weights
                 "training data, with_smoothing(smoothing, X, y), or fit with count='distinct'. For a forest that comes "
                 "from scikit-learn use HGS(alpha='honest') instead."
             )
-        once = copy.copy(self).set_params(count="distinct")
-        return count_forest(once, training, list(forest), seed=seed, n_threads=self._n_threads())[0]
+        plan = replace(plans_of(self, seed)[0], count="distinct")
+        return count(plan, training, list(forest), n_threads=self._n_threads())[0]
 
     def _leaf_tables(
         self,
@@ -324,7 +325,7 @@ threshold, split_class_weight, weights
             "_tables": self._leaf_tables(self.smoothing_, self.settled_, forest, self.class_weights_),
         }
 
-    def _out_of_bag(self, growth: Growth, fitted: dict[str, Any]) -> Floats:
+    def _out_of_bag(self, growth: GrownForest, fitted: dict[str, Any]) -> Floats:
         estimator, training = fitted["smoothing_"], growth.training
         n_threads = self._n_threads()
         if self.oob_weight > 0 and estimator.pseudo_counts(training.class_weights()) is not None and not self.voting:

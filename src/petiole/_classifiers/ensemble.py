@@ -6,8 +6,7 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from petiole import _core
 from petiole._classifiers.base import TreeBasedClassifier
 from petiole._classifiers.updating import ModelCounts, Updatable
-from petiole._forest.forest import Forest, count_forest, grow_forest, sample_copies
+from petiole._forest.forest import Forest
+from petiole._forest.plan import GrownForest, find_rows, grow, plans_of
 from petiole._table.encoder import FeatureEncoder
+from petiole._table.weights import check_meaning
 from petiole._tree import traversal
-from petiole._tree.growing import TrainingSet, check_growth_parameters
+from petiole._tree.growing import TrainingSet
 from petiole._tree.importance import feature_importances
-from petiole._tree.pruning import PRUNINGS, collapse, prune_by_error, prune_with_set
+from petiole._tree.plan import TreePlan
+from petiole._tree.pruning import PRUNINGS
 from petiole._tree.tree import Tree
 from petiole._validation import check_choice, check_number, check_whole
 from petiole.files import checks
@@ -40,15 +42,6 @@ MOST_OOB_WEIGHT = 1e6
 LEAST_PROBABILITY = 1e-6
 # A node with less than this has no rows.
 LEAST_WEIGHT = 1e-12
-
-
-class Growth(NamedTuple):
-    """What growing leaves: the trees, where the training rows are in them (if kept), and the rows."""
-
-    forest: Forest
-    members: Any
-    training: TrainingSet
-    seed: int | None
 
 
 # What ``score_out_of_bag`` leaves, as model files keep it.
@@ -132,7 +125,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         """Whether the estimate needs to know where the training rows are."""
         return False
 
-    def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
+    def _estimate(self, growth: GrownForest) -> tuple[dict[str, Any], Callable[[], Floats]]:
         """The fitted attributes that turn leaves into probabilities, and a function for the out-of-bag ones.
 
         The function gives the probabilities of the training rows by the trees that have not seen them, NaN where there
@@ -162,7 +155,8 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
 
     def _check_parameters(self) -> None:
         check_whole("n_estimators", self.n_estimators, 1)
-        check_growth_parameters(self)
+        check_meaning(self.weights)
+        self._check_plan()
         check_choice("pruning", self.pruning, PRUNINGS)
         check_number("confidence", self.confidence, 1e-6, 0.5)
         check_choice("bootstrap", self.bootstrap, BOOTSTRAPS)
@@ -176,6 +170,9 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
                 f"{asked} needs rows outside the samples, and bootstrap=False leaves none: "
                 "use bootstrap='stratified' or 'plain'"
             )
+
+    def _check_plan(self) -> None:
+        TreePlan.of(self)
 
     def _fresh_seed(self) -> int:
         seed = self._seed()
@@ -207,68 +204,15 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
             warnings.warn(message, UserWarning, stacklevel=3)
         return True
 
-    def _grow(
-        self, training: TrainingSet, seed: int, earlier: Forest | None, *, keep_members: bool | None = None
-    ) -> Growth:
-        first = 0 if earlier is None else len(earlier)
-        keep = self._needs_members or self.oob_score if keep_members is None else keep_members
-        if self.n_estimators == first:
-            assert earlier is not None
-            return Growth(earlier, self._members(earlier, training, seed) if keep else None, training, seed)
-        forest, members = self._grow_range(training, seed, first, self.n_estimators - first, keep)
-        if earlier is not None:
-            forest = Forest.joined([earlier, forest])
-            if keep:
-                newer, members = members, self._members(earlier, training, seed)
-                members.append(newer)
-        return Growth(forest, members, training, seed)
+    def _grow(self, training: TrainingSet, seed: int, earlier: Any) -> Any:
+        (plan,) = plans_of(self, seed)
+        keep = self._needs_members or self.oob_score
+        return grow(plan, training, earlier=earlier, keep_members=keep, n_threads=self._n_threads())
 
-    def _grow_range(
-        self, training: TrainingSet, seed: int, first: int, n_trees: int, keep_members: bool
-    ) -> tuple[Forest, Any]:
-        """Some trees of the forest that the seed stands for, pruned if asked for; and where rows are in them."""
-        options: dict[str, Any] = {
-            "seed": seed,
-            "first_tree": first,
-            "keep_members": keep_members,
-            "n_threads": self._n_threads(),
-        }
-        forest, members = grow_forest(self, training, n_trees, **options)
-        if self.pruning is None:
-            return forest, members
-        pruned = [self._prune(tree, training, seed, first + i) for i, tree in enumerate(forest)]
-        return count_forest(self, training, pruned, **options)
-
-    def _members(self, forest: Forest, training: TrainingSet, seed: int) -> Any:
-        """Where the training rows are in trees that exist, with the samples that these were grown on."""
-        members = forest.router.members(training.matrix, self._n_threads())
-        for index in range(len(forest)):
-            copies = sample_copies(training, self.bootstrap, seed, index)
-            members.set_copies(index, copies if copies.size else np.ones(training.n_rows, dtype=np.uint32))
-        return members
-
-    def _prune(self, tree: Tree, training: TrainingSet, seed: int, index: int) -> Tree:
-        copies = sample_copies(training, self.bootstrap, seed, index)
-        if self.pruning == "collapse":
-            return collapse(self._with_copies(tree, training, copies))
-        if self.pruning == "error_based":
-            return prune_by_error(
-                self._with_copies(tree, training, copies), _in_sample(training, copies), self.confidence
-            )
-        unseen = np.flatnonzero(copies == 0)
-        whole = self._with_copies(tree, training, copies)
-        return prune_with_set(whole, training.rows(unseen)) if unseen.size else whole
-
-    def _as_grown(self, tree: Tree, training: TrainingSet, index: int) -> Tree:
-        """A tree of the fitted forest with the counts it was grown on."""
-        return self._with_copies(tree, training, sample_copies(training, self.bootstrap, self.seed_, index))
-
-    def _with_copies(self, tree: Tree, training: TrainingSet, copies: npt.NDArray[np.uint32]) -> Tree:
-        """The tree with the counts it was grown on, whatever ``count`` says."""
-        if self.count == "copies" or copies.size == 0:
-            return tree
-        rows = _in_sample(training, copies)
-        return tree.with_counts(inbag=traversal.class_counts(tree, rows.matrix, rows.labels, rows.weights))
+    def _find_rows(self, training: TrainingSet) -> Any:
+        """Where the training rows are in the fitted trees."""
+        (plan,) = plans_of(self, self.seed_)
+        return find_rows(plan, self.trees_, training, self._n_threads())
 
     # Out of bag.
 
@@ -304,7 +248,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         check_whole("n_repeats", n_repeats, 1)
         check_choice("loss", loss, tuple(_LOSSES))
         training = self._training_again(X, y, sample_weight, "oob_permutation_importance")
-        members = self._members(self.trees_, training, self.seed_)
+        members = self._find_rows(training)
         tables = frequency_tables(self.trees_, Laplace(), 0.0)
         weights = np.ones(training.n_rows) if training.weights is None else training.weights
 
@@ -495,7 +439,7 @@ def node_tables(tree: Tree, estimator: LeafEstimator, oob_weight: float) -> Floa
 
 
 def out_of_bag_frequencies(
-    growth: Growth, counts: Any, oob_weight: float, n_threads: int, rows: npt.NDArray[np.uint32] | None = None
+    growth: GrownForest, counts: Any, oob_weight: float, n_threads: int, rows: npt.NDArray[np.uint32] | None = None
 ) -> Floats:
     """The mean frequency over trees that have not seen a training row (all, or those listed), itself taken out.
 
@@ -507,16 +451,6 @@ def out_of_bag_frequencies(
             growth.members, counts, oob_weight, training.labels, training.weights, rows, n_threads
         )
     )
-
-
-def _in_sample(training: TrainingSet, copies: npt.NDArray[np.uint32]) -> TrainingSet:
-    """The rows of a sample, each weighted by the number of its copies."""
-    if copies.size == 0:
-        return training
-    weights = copies.astype(np.float64)
-    if training.weights is not None:
-        weights *= training.weights
-    return replace(training, weights=weights).rows(np.flatnonzero(copies))
 
 
 def _fingerprint(training: TrainingSet) -> str:

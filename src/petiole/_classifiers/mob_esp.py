@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,14 +19,14 @@ from petiole._classifiers.ensemble import (
     MOST_OOB_WEIGHT,
     Floats,
     ForestClassifier,
-    Growth,
     frequency_tables,
     mean_log_loss,
     out_of_bag_frequencies,
 )
 from petiole._classifiers.updating import ModelCounts, recounted, refiled
-from petiole._forest.forest import Forest, count_forest
+from petiole._forest.forest import Forest
 from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, VoteCounts, tally_rows
+from petiole._forest.plan import GrownForest, as_grown, count, plans_of
 from petiole._table.labels import check_same_length, check_weights, label_codes
 from petiole._table.weights import weights_in_rows
 from petiole._tree.growing import TrainingSet
@@ -67,7 +68,7 @@ def make_ballot(forest: Forest, prior: Floats, n_threads: int = 1) -> Any:
     return _core.Ballot(forest.core, prior, n_threads)
 
 
-def make_vote_tables(growth: Growth, ballot: Any, oob_weight: float, count: str, n_threads: int) -> VoteTables:
+def make_vote_tables(growth: GrownForest, ballot: Any, oob_weight: float, count: str, n_threads: int) -> VoteTables:
     """File every training row at its leaves by the vote of the trees that have not seen it."""
     training = growth.training
     winners, votes = _core.out_of_bag_votes(growth.members, ballot, n_threads)
@@ -86,7 +87,7 @@ def make_vote_tables(growth: Growth, ballot: Any, oob_weight: float, count: str,
 
 def out_of_bag_rows(
     tables: VoteTables,
-    growth: Growth,
+    growth: GrownForest,
     which: str,
     n_threads: int,
     rows: npt.NDArray[np.uint32] | None = None,
@@ -101,7 +102,7 @@ def out_of_bag_rows(
     )
 
 
-def best_oob_weight(tables: VoteTables, growth: Growth, which: str, n_threads: int) -> float:
+def best_oob_weight(tables: VoteTables, growth: GrownForest, which: str, n_threads: int) -> float:
     """The weight with the least out-of-bag log-loss, to which the tables are left set."""
     losses = []
     for weight in OOB_WEIGHTS:
@@ -252,14 +253,16 @@ warm_start, random_state, n_jobs, verbose
                 "max_features, such as max_features='sqrt'"
             )
         training = ensemble._training_again(X, y, sample_weight, "MOBESPClassifier.from_ensemble")
+        plan, *_ = plans_of(ensemble, ensemble.seed_)
         shared = {name: value for name, value in ensemble.get_params(deep=False).items() if name in _parameters(cls)}
+        shared["max_features"] = plan.tree.max_features
         # Leaves count what the ensemble's leaves count, unless told otherwise.
         model = cls(**{**shared, "oob_weight": 1.0, **parameters})
         model._check_parameters()
-        growth = Growth(ensemble.trees_, ensemble._members(ensemble.trees_, training, ensemble.seed_), training, None)
+        growth = GrownForest(ensemble.trees_, ensemble._find_rows(training), training, None)
         if model.count != ensemble.count:
-            trees = [ensemble._as_grown(tree, training, index) for index, tree in enumerate(ensemble.trees_)]
-            forest, _ = count_forest(model, training, trees, seed=ensemble.seed_, n_threads=model._n_threads())
+            trees = [as_grown(plan, tree, training, index) for index, tree in enumerate(ensemble.trees_)]
+            forest, _ = count(replace(plan, count=model.count), training, trees, n_threads=model._n_threads())
             growth = growth._replace(forest=forest)
         copied = ("encoder_", "classes_", "class_weights_", "weight_unit_", "seed_")
         for name in (*copied, "n_features_in_", "feature_names_in_"):
@@ -282,7 +285,7 @@ warm_start, random_state, n_jobs, verbose
             )
         _check_choices(self)
 
-    def _estimate(self, growth: Growth) -> tuple[dict[str, Any], Callable[[], Floats]]:
+    def _estimate(self, growth: GrownForest) -> tuple[dict[str, Any], Callable[[], Floats]]:
         auto, n_threads = self.oob_weight == "auto", self._n_threads()
         ballot = make_ballot(growth.forest, growth.training.class_weights(), n_threads)
         tables = make_vote_tables(growth, ballot, 1.0 if auto else float(self.oob_weight), self.count, n_threads)
@@ -295,7 +298,7 @@ warm_start, random_state, n_jobs, verbose
         }
         return fitted, lambda: self._out_of_bag(growth, tables, oob_weight)
 
-    def _out_of_bag(self, growth: Growth, tables: VoteTables, oob_weight: float) -> Floats:
+    def _out_of_bag(self, growth: GrownForest, tables: VoteTables, oob_weight: float) -> Floats:
         n_threads = self._n_threads()
         proba = out_of_bag_rows(tables, growth, self.rows, n_threads)
         lost = np.isnan(proba[:, 0])
@@ -538,7 +541,7 @@ def _file_rows(
         members, winners, training.labels, training.weights, n_classes, distinct, filed.oob_weight, 1
     )
     if auto:
-        growth = Growth(None, members, training, None)  # type: ignore[arg-type]
+        growth = GrownForest(None, members, training, None)  # type: ignore[arg-type]
         filed.oob_weight = best_oob_weight(VoteTables(filed.core, winners, n_votes), growth, model.rows, 1)
     filed.fallback = [
         _shares(inside + filed.oob_weight * outside, prior) for inside, outside in zip(in_bag, out_of_bag, strict=True)

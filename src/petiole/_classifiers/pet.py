@@ -16,10 +16,12 @@ from petiole._classifiers.base import TreeBasedClassifier
 from petiole._classifiers.updating import ModelCounts, Updatable
 from petiole._forest.leaf_counts import Rows
 from petiole._table.labels import check_same_length, check_weights, label_codes
+from petiole._table.weights import check_meaning
 from petiole._tree import traversal
-from petiole._tree.growing import TrainingSet, check_growth_parameters, grow_tree
+from petiole._tree.growing import TrainingSet, grow_tree
 from petiole._tree.held_out import cross_fit
 from petiole._tree.importance import feature_importances
+from petiole._tree.plan import TreePlan
 from petiole._tree.pruning import PRUNINGS, collapse, prune_by_error, prune_with_set
 from petiole._tree.tree import Tree
 from petiole._validation import check_choice, check_fraction, check_number, check_whole
@@ -315,7 +317,8 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         }
 
     def _check_parameters(self, pruning_set: Any) -> None:
-        check_growth_parameters(self)
+        check_meaning(self.weights)
+        TreePlan.of(self)
         check_choice("pruning", self.pruning, PRUNINGS)
         check_number("confidence", self.confidence, 1e-6, 0.5)
         check_fraction("pruning_fraction", self.pruning_fraction)
@@ -335,7 +338,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
                 training, held_out = _hold_out(training, self.pruning_fraction, np.random.default_rng(seed))
         if seed is None and self.max_features is not None:
             seed = int(np.random.default_rng().integers(2**31))
-        tree = grow_tree(self, training, seed=seed, n_threads=self._n_threads())
+        tree = grow_tree(TreePlan.of(self), training, seed=seed, n_threads=self._n_threads())
         if self.pruning == "collapse":
             return collapse(tree)
         if self.pruning == "error_based":

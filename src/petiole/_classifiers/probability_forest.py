@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -11,11 +12,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
-from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.ensemble import (
     Floats,
     ForestClassifier,
-    Growth,
     frequency_tables,
     mean_log_loss,
     out_of_bag_frequencies,
@@ -25,8 +24,10 @@ from petiole._classifiers.updating import ModelCounts, recounted, refiled
 from petiole._forest.forest import Forest
 from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, VoteCounts, encoded_rows, tally_rows
 from petiole._forest.log_pool import LogPool, fit_pool
+from petiole._forest.plan import GrownForest, find_rows, grow, plans_of
 from petiole._tree.growing import TrainingSet
-from petiole._validation import check_choice, check_number, resolve_max_features
+from petiole._tree.plan import TreePlan
+from petiole._validation import check_choice, check_number
 from petiole.files import checks, packed
 from petiole.files.checks import fields, maybe, require
 from petiole.smoothing import Raw
@@ -34,22 +35,6 @@ from petiole.smoothing import Raw
 COMPONENTS = ("raw", "eb", "oob", "votes", "coarse")
 # A few unknowns are learned from no more rows than these.
 MOST_POOL_ROWS = 20_000
-_GROWTH = (
-    "criterion",
-    "max_depth",
-    "min_samples_leaf",
-    "max_bins",
-    "categorical_features",
-    "nominal_splits",
-    "missing",
-    "threshold",
-    "pruning",
-    "confidence",
-    "bootstrap",
-    "count",
-    "split_class_weight",
-    "n_jobs",
-)
 
 
 def _check_saved_part(part: Any) -> None:
@@ -205,9 +190,6 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
     # Growing: one forest for each kind of tree.
 
     def _check_parameters(self) -> None:
-        kinds = self._kinds()
-        for kind in kinds:
-            resolve_max_features(kind, 1)
         super()._check_parameters()
         if self.bootstrap is False:
             raise ValueError(
@@ -227,26 +209,17 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             raise ValueError(f"max_features={self.max_features!r}: must name different numbers of attributes")
         return kinds
 
-    def _sizes(self, n_trees: int) -> list[int]:
-        """How many trees there are of each kind."""
-        n_kinds = len(self._kinds())
-        return [n_trees // n_kinds + (kind < n_trees % n_kinds) for kind in range(n_kinds)]
+    def _check_plan(self) -> None:
+        for max_features in self._kinds():
+            TreePlan.of(self, max_features=max_features)
 
-    def _grow(  # type: ignore[override]
-        self, training: TrainingSet, seed: int, earlier: Any
-    ) -> list[Growth]:
-        parts = []
-        for kind, n_trees in enumerate(self._sizes(int(self.n_estimators))):
-            if n_trees == 0:
-                continue
-            kept = earlier[kind] if earlier is not None and kind < len(earlier) else None
-            parts.append(self._grower(kind, n_trees)._grow(training, part_seed(seed, kind), kept, keep_members=True))
-        return parts
-
-    def _grower(self, kind: int, n_trees: int) -> BaggedPETClassifier:
-        """What grows the trees of one kind."""
-        options = {name: getattr(self, name) for name in _GROWTH}
-        return BaggedPETClassifier(n_trees, max_features=self._kinds()[kind], **options)
+    def _grow(self, training: TrainingSet, seed: int, earlier: Any) -> list[GrownForest]:
+        kept = [] if earlier is None else earlier
+        return [
+            grow(plan, training, earlier=forest, keep_members=True, n_threads=self._n_threads())
+            for plan, forest in itertools.zip_longest(plans_of(self, seed), kept)
+            if plan.n_trees
+        ]
 
     def _kept_trees(self) -> Any:
         return [part.forest for part in self.parts_]
@@ -264,15 +237,13 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             raise AttributeError("trees_: this ProbabilityForestClassifier is not fitted yet")
         return Forest.joined([part.forest for part in self.parts_])
 
-    def _members(self, forest: Forest, training: TrainingSet, seed: int) -> Any:
-        members = None
-        for kind, part in enumerate(self.parts_):
-            grower = self._grower(kind, len(part.forest))
-            of_part = grower._members(part.forest, training, part_seed(seed, kind))
-            if members is None:
-                members = of_part
-            else:
-                members.append(of_part)
+    def _find_rows(self, training: TrainingSet) -> Any:
+        members, *others = (
+            find_rows(plan, part.forest, training, self._n_threads())
+            for plan, part in zip(plans_of(self, self.seed_), self.parts_, strict=False)
+        )
+        for other in others:
+            members.append(other)
         return members
 
     # The estimate: statistics of each part, and the pool.
@@ -289,7 +260,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
 
     def _estimate_with(
         self,
-        growth: Sequence[Growth],
+        growth: Sequence[GrownForest],
         filed: Sequence[VoteTables],
         ballots: Sequence[Any],
         class_weights: Floats,
@@ -356,7 +327,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
     def _coarse_counts(self, forest: Forest) -> Any:
         return forest.core.leaf_counts(1.0, 1.0, float(self.coarse_rows), self._n_threads())
 
-    def _honest(self, growth: Growth, filed: VoteTables, rows: npt.NDArray[np.uint32] | None) -> list[Floats]:
+    def _honest(self, growth: GrownForest, filed: VoteTables, rows: npt.NDArray[np.uint32] | None) -> list[Floats]:
         """Out-of-bag probabilities of each component, rows left out of what they are looked up in."""
         forest, n_threads = growth.forest, self._n_threads()
 
@@ -530,11 +501,6 @@ class Part(NamedTuple):
 def pool_starts(n_components: int) -> Floats:
     """Equal weights that sum to one; the base rates, which come last, only where the rows ask for them."""
     return np.append(np.full(n_components - 1, 1.0 / (n_components - 1)), 0.0)
-
-
-def part_seed(seed: int, kind: int) -> int:
-    """The seed of the trees of one kind."""
-    return seed + (kind << 32)
 
 
 def pool_rows(training: TrainingSet, seed: int) -> npt.NDArray[np.uint32]:

@@ -14,9 +14,10 @@ from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.ensemble import Floats, ForestClassifier, counts_with_pseudo, frequency_tables
 from petiole._classifiers.mob_esp import MOBESPClassifier, n_voters_of
 from petiole._classifiers.pet import PETClassifier
-from petiole._classifiers.probability_forest import Part, ProbabilityForestClassifier, _filled, part_seed
+from petiole._classifiers.probability_forest import Part, ProbabilityForestClassifier, _filled
 from petiole._dual.noise import Perturbation
-from petiole._forest.forest import Forest, sample_copies
+from petiole._forest.forest import Forest
+from petiole._forest.plan import part_seed, sample_copies
 from petiole._tree.growing import TrainingSet
 from petiole.smoothing import Laplace, Raw
 

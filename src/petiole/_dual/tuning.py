@@ -12,12 +12,11 @@ import numpy.typing as npt
 from sklearn.utils import _safe_indexing
 
 from petiole import _core
-from petiole._classifiers.probability_forest import part_seed
 from petiole._dual.closed_form import SoftBag, SoftTree, unseen_rows
 from petiole._dual.line_search import Searched, descend, golden_section
 from petiole._dual.model import Noise, PerturbedModel
 from petiole._dual.noise import Perturbation
-from petiole._forest.forest import sample_copies
+from petiole._forest.plan import part_seed, sample_copies
 from petiole._table.columns import Floats
 from petiole._table.frames import read_table, unwrap_frame
 from petiole._table.labels import check_weights, label_codes

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._tree.growing import TrainingSet, coding_options, growth_options
 from petiole._tree.tree import Tree
 from petiole.files import checks, packed
 from petiole.files.checks import fields
@@ -104,72 +103,3 @@ class Forest(Savable, Sequence[Tree]):
 def bootstrap_kind(bootstrap: str | bool) -> Any:
     """The core's name for a kind of bootstrap."""
     return getattr(_core.Bootstrap, _BOOTSTRAPS[bootstrap])
-
-
-def sample_copies(training: TrainingSet, bootstrap: str | bool, seed: int, index: int) -> npt.NDArray[np.uint32]:
-    """How often each row is in the sample of a tree; empty for all rows once."""
-    kind = bootstrap_kind(bootstrap)
-    return np.asarray(_core.draw_sample(kind, training.labels, len(training.classes), seed, index))
-
-
-def grow_forest(
-    model: Any,
-    training: TrainingSet,
-    n_trees: int,
-    *,
-    seed: int,
-    first_tree: int = 0,
-    keep_members: bool = False,
-    n_threads: int = 1,
-) -> tuple[Forest, Any]:
-    """Grow trees in parallel, each on a sample of its own; Ctrl-C stops it.
-
-    Returns the forest and, if asked for, where the training rows are in it (the core's Members). Tree number i depends
-    on the seed and on i only, so that a forest can be grown in parts.
-    """
-    core, members = _core.grow_forest(
-        training.matrix,
-        training.labels,
-        training.weights,
-        training.n_categories,
-        n_trees,
-        coding_options(model),
-        growth_options(model, training, seed),
-        _forest_options(model, first_tree, keep_members),
-        len(training.classes),
-        n_threads,
-    )
-    return Forest(core, training.matrix.shape[1]), members
-
-
-def count_forest(
-    model: Any,
-    training: TrainingSet,
-    trees: Sequence[Tree],
-    *,
-    seed: int,
-    first_tree: int = 0,
-    keep_members: bool = False,
-    n_threads: int = 1,
-) -> tuple[Forest, Any]:
-    """The same for trees that exist: pack them with the counts of the rows in and out of their samples."""
-    core, members = _core.count_forest(
-        training.matrix,
-        training.labels,
-        training.weights,
-        [tree.arrays for tree in trees],
-        seed,
-        _forest_options(model, first_tree, keep_members),
-        len(training.classes),
-        n_threads,
-    )
-    return Forest(core, training.matrix.shape[1]), members
-
-
-def _forest_options(model: Any, first_tree: int, keep_members: bool) -> Any:
-    options = _core.ForestOptions()
-    options.bootstrap = bootstrap_kind(model.bootstrap)
-    options.distinct = model.count == "distinct"
-    options.keep_members = keep_members
-    options.first_tree = first_tree
-    return options

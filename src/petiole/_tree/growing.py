@@ -1,4 +1,4 @@
-"""From the parameters of a classifier to the options of the core, and from coded data to a tree."""
+"""Rows as the core takes them, and a tree grown on them by a plan."""
 
 from __future__ import annotations
 
@@ -9,23 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._table.weights import check_meaning
+from petiole._tree.plan import TreePlan
 from petiole._tree.tree import Tree
-from petiole._validation import (
-    check_choice,
-    check_number,
-    check_whole,
-    resolve_class_scale,
-    resolve_max_features,
-)
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
-
-CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
-NOMINAL_SPLITS = ("multiway", "binary")
-MISSING = ("fractional", "separate")
-THRESHOLDS = ("midpoint", "data")
 
 # Class labels are 16 bits wide in the core.
 MAX_CLASSES = 65_535
@@ -85,57 +73,15 @@ class TrainingSet(Savable):
         return replace(self, matrix=self.matrix[selected], labels=self.labels[selected], weights=weights, kept=None)
 
 
-def check_growth_parameters(model: Any) -> None:
-    """Check all growth parameters of a tree-based classifier before any work starts."""
-    check_choice("criterion", model.criterion, CRITERIA)
-    check_choice("nominal_splits", model.nominal_splits, NOMINAL_SPLITS)
-    check_choice("missing", model.missing, MISSING)
-    check_choice("threshold", model.threshold, THRESHOLDS)
-    check_whole("max_depth", model.max_depth, 1, optional=True)
-    check_number("min_samples_leaf", model.min_samples_leaf, 1)
-    check_whole("max_bins", model.max_bins, 2, optional=True)
-    check_meaning(model.weights)
-    kinds = model.max_features if isinstance(model.max_features, (tuple, list)) else (model.max_features,)
-    for kind in kinds:
-        resolve_max_features(kind, 1)
-
-
-def growth_options(model: Any, training: TrainingSet, seed: int | None) -> _core.GrowOptions:
-    """The core's options for a classifier's parameters; without a seed ties go to the first attribute."""
-    n_features = training.matrix.shape[1]
-    options = _core.GrowOptions()
-    options.criterion = getattr(_core.Criterion, model.criterion)
-    options.nominal_splits = getattr(_core.NominalSplits, model.nominal_splits)
-    options.missing = getattr(_core.Missing, model.missing)
-    if model.max_depth is not None:
-        options.max_depth = min(int(model.max_depth), 2**31 - 1)
-    options.min_samples_leaf = float(model.min_samples_leaf)
-    n_drawn = resolve_max_features(model.max_features, n_features)
-    options.max_features = 0 if n_drawn >= n_features else n_drawn
-    options.class_scale = resolve_class_scale(model.split_class_weight, training.classes, training.class_weights())
-    options.thresholds_from_data = model.threshold == "data"
-    options.random_ties = seed is not None
-    options.seed = 0 if seed is None else seed
-    return options
-
-
-def coding_options(model: Any) -> _core.CodingOptions:
-    """How columns are coded: exactly, or in bins."""
-    options = _core.CodingOptions()
-    options.max_bins = 0 if model.max_bins is None else min(int(model.max_bins), 2**31 - 1)
-    options.keep_distinct = model.threshold == "data"
-    return options
-
-
-def grow_tree(model: Any, training: TrainingSet, *, seed: int | None, n_threads: int) -> Tree:
+def grow_tree(plan: TreePlan, training: TrainingSet, *, seed: int | None, n_threads: int) -> Tree:
     """Grow one tree; Ctrl-C stops it."""
     arrays = _core.grow_tree(
         training.matrix,
         training.labels,
         training.weights,
         training.n_categories,
-        coding_options(model),
-        growth_options(model, training, seed),
+        plan.coding(),
+        plan.options(training.matrix.shape[1], training.classes, training.class_weights(), seed),
         len(training.classes),
         n_threads,
     )

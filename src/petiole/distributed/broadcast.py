@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from petiole._classifiers.ensemble import ForestClassifier, _fingerprint
-from petiole._classifiers.probability_forest import ProbabilityForestClassifier, part_seed
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._forest.forest import Forest
+from petiole._forest.plan import ForestPlan, grow_range, plans_of
 from petiole._table.encoder import FeatureEncoder
 from petiole._tree.growing import TrainingSet
 from petiole.distributed.sharded import unfitted
 from petiole.distributed.sources import Batch
-from petiole.distributed.tasks import Kind
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,16 @@ def fit_broadcast(model: Any, engine: Any) -> Any:
     model._check_parameters()
     seed = model._fresh_seed()
     (prepared,) = engine.keep([engine.call(prepare, unfitted(model), list(engine.parts))], "bringing rows together")
-    kinds = _kinds(model, seed)
     pieces = []
-    for kind in kinds:
-        bounds = np.linspace(0, kind.n_trees, min(kind.n_trees, engine.n_workers) + 1).astype(int).tolist()
-        pieces.append([engine.call(grow_some, prepared, kind, low, high) for low, high in itertools.pairwise(bounds)])
+    for plan in filter(lambda plan: plan.n_trees, plans_of(model, seed)):
+        bounds = np.linspace(0, plan.n_trees, min(plan.n_trees, engine.n_workers) + 1).astype(int).tolist()
+        pieces.append([engine.call(grow_some, prepared, plan, low, high) for low, high in itertools.pairwise(bounds)])
     flat = engine.keep([piece for of_kind in pieces for piece in of_kind], f"growing {model.n_estimators} trees")
     of_kinds, at = [], 0
     for of_kind in pieces:
         of_kinds.append(flat[at : at + len(of_kind)])
         at += len(of_kind)
     return engine.get(engine.call(finish_grown, prepared, unfitted(model), seed, of_kinds))
-
-
-def _kinds(model: Any, seed: int) -> list[Kind]:
-    if not isinstance(model, ProbabilityForestClassifier):
-        return [Kind(unfitted(model), int(model.n_estimators), seed)]
-    sizes = model._sizes(int(model.n_estimators))
-    return [Kind(model._grower(kind, size), size, part_seed(seed, kind)) for kind, size in enumerate(sizes) if size > 0]
 
 
 def _fit_alone(model: Any, batches: Sequence[Batch]) -> Any:
@@ -67,9 +59,9 @@ def prepare(model: Any, batches: Sequence[Batch]) -> Prepared:
     return Prepared(whole.X, encoder, training)
 
 
-def grow_some(prepared: Prepared, kind: Kind, first: int, end: int) -> Forest:
-    """Some trees of a kind."""
-    return kind.grower._grow_range(prepared.training, kind.seed, first, end - first, False)[0]
+def grow_some(prepared: Prepared, plan: ForestPlan, first: int, end: int) -> Forest:
+    """Some trees of a plan."""
+    return grow_range(plan, prepared.training, first, end)[0]
 
 
 def finish_grown(prepared: Prepared, model: Any, seed: int, pieces: Sequence[Sequence[Forest]]) -> Any:

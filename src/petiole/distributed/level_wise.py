@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from petiole import _core
 from petiole._classifiers.pet import PETClassifier
-from petiole._tree.growing import growth_options
+from petiole._tree.plan import TreePlan
 from petiole._tree.pruning import collapse
 from petiole._tree.tree import Tree
 from petiole.distributed.growing_tree import GrowingTree, Node, Split, graft
@@ -34,18 +33,6 @@ FINISH_ROWS, GATHER_ROWS = 100_000, 2_000_000
 HISTOGRAM_BYTES = 64 << 20
 # Beyond this weight the table of logarithms that makes sums exact would take gigabytes.
 MOST_EXACT_WEIGHT = 1 << 28
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What growth wants to know of the training set."""
-
-    matrix: npt.NDArray[Any]
-    classes: npt.NDArray[Any]
-    weights: Floats
-
-    def class_weights(self) -> Floats:
-        return self.weights
 
 
 def fit_levels(model: PETClassifier, engine: Any, coding: Coding) -> PETClassifier:
@@ -90,8 +77,7 @@ class LevelGrowth:
         seed = model._seed()
         if seed is None and model.max_features is not None:
             seed = int(np.random.default_rng().integers(2**31))
-        outline: Any = Outline(np.empty((0, survey.n_features)), coding.classes, survey.class_weights)
-        self.options = growth_options(model, outline, seed)
+        self.options = TreePlan.of(model).options(survey.n_features, coding.classes, survey.class_weights, seed)
         self.weight = float(survey.class_weights.sum())
         self.rows_per_weight = sum(survey.n_rows.values()) / self.weight
         self.search = _core.HistogramSearch(

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from petiole._classifiers.bagging import BaggedPETClassifier
-from petiole._classifiers.ensemble import Floats, ForestClassifier, Growth, _scores
+from petiole._classifiers.ensemble import Floats, ForestClassifier, _scores
 from petiole._classifiers.mob_esp import LazyTables, MOBESPClassifier, best_oob_weight, make_ballot
-from petiole._classifiers.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier, part_seed
+from petiole._classifiers.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier
 from petiole._forest.forest import Forest
+from petiole._forest.plan import ForestPlan, GrownForest, plans_of
 from petiole.distributed.shards import SHARD_ROWS, Assignment, Shard, assign, make_shards
 from petiole.distributed.tasks import (
     Coding,
-    Kind,
     PartTally,
     Sample,
     Standing,
@@ -44,7 +45,7 @@ def fit_sharded(model: ForestClassifier, engine: Any, coding: Coding, shard_rows
     """Fit a copy of the model; it depends on the seed and on the parts only."""
     check_sharded(model)
     seed = model._fresh_seed()
-    kinds = kinds_of(model, seed, coding)
+    kinds = shard_plans(model, seed, coding)
     n_rows = coding.survey.n_rows
     shards = make_shards(n_rows, SHARD_ROWS if shard_rows is None else shard_rows)
     assigned = assign([kind.n_trees for kind in kinds], len(shards), [kind.seed for kind in kinds])
@@ -78,22 +79,15 @@ def check_sharded(model: Any) -> None:
         )
 
 
-def kinds_of(model: Any, seed: int, coding: Coding) -> list[Kind]:
-    """The kinds of trees that a model has."""
-    if isinstance(model, ProbabilityForestClassifier):
-        sizes = model._sizes(int(model.n_estimators))
-        found = [
-            Kind(model._grower(kind, size), size, part_seed(seed, kind)) for kind, size in enumerate(sizes) if size > 0
-        ]
-    else:
-        found = [Kind(unfitted(model), int(model.n_estimators), seed)]
-    if isinstance(model.split_class_weight, str):
-        # "balanced" means by all rows, not by those of a shard, in which a class may be absent.
-        weights = coding.survey.class_weights
-        scale = dict(zip(coding.classes.tolist(), (weights.sum() / (len(weights) * weights)).tolist(), strict=True))
-        for kind in found:
-            kind.grower.split_class_weight = scale
-    return found
+def shard_plans(model: Any, seed: int, coding: Coding) -> list[ForestPlan]:
+    """What the model grows, with weights of classes that mean the same on every shard."""
+    plans = [plan for plan in plans_of(model, seed) if plan.n_trees]
+    if not isinstance(model.split_class_weight, str):
+        return plans
+    # "balanced" means by all rows, not by those of a shard, in which a class may be absent.
+    weights = coding.survey.class_weights
+    scale = dict(zip(coding.classes.tolist(), (weights.sum() / (len(weights) * weights)).tolist(), strict=True))
+    return [replace(plan, tree=replace(plan.tree, split_class_weight=scale)) for plan in plans]
 
 
 def unfitted(model: Any) -> Any:
@@ -117,7 +111,7 @@ def rows_wanted(n_rows: dict[int, int], seed: int) -> dict[int, npt.NDArray[np.i
 
 
 def _grow(
-    engine: Any, shared: Any, kinds: Sequence[Kind], shards: Sequence[Shard], assigned: Sequence[Assignment]
+    engine: Any, shared: Any, kinds: Sequence[ForestPlan], shards: Sequence[Shard], assigned: Sequence[Assignment]
 ) -> dict[int, Any]:
     """The pieces of each shard that has trees."""
     used = sorted({task.shard for task in assigned})
@@ -224,7 +218,7 @@ def _finish_probability_forest(
     model: ProbabilityForestClassifier, forests: list[Forest], tally: PartTally, sample: Sample, coding: Coding
 ) -> tuple[dict[str, Any], Callable[[], Floats]]:
     n_threads, prior = model._n_threads(), coding.survey.class_weights
-    growths: list[Growth] = [sample.growth(kind, forest, coding, n_threads) for kind, forest in enumerate(forests)]
+    growths: list[GrownForest] = [sample.growth(kind, forest, coding, n_threads) for kind, forest in enumerate(forests)]
     filed = [
         filed_votes(growth, of_kind, prior, 1.0, n_threads)
         for growth, of_kind in zip(growths, tally.tallies, strict=True)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole._classifiers.ensemble import Growth
 from petiole._classifiers.mob_esp import VoteTables, make_ballot
-from petiole._forest.forest import Forest, sample_copies
+from petiole._forest.forest import Forest
 from petiole._forest.leaf_counts import Rows, Tally, members_of, tally_rows
+from petiole._forest.plan import ForestPlan, GrownForest, grow_range
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.weights import LEAST_SHARE
 from petiole._tree.growing import TrainingSet
@@ -63,15 +63,6 @@ class Coding:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Trees that are grown alike: who grows them, how many, from which seed."""
-
-    grower: Any
-    n_trees: int
-    seed: int
-
-
-@dataclass(frozen=True)
 class Piece:
     """Some trees of a kind, and how often each row of a part is in their samples: ``copies[part][tree]``."""
 
@@ -92,7 +83,7 @@ def grow_shard(
     batches: Sequence[Batch],
     parts: Sequence[int],
     coding: Coding,
-    kinds: Sequence[Kind],
+    plans: Sequence[ForestPlan],
     assigned: Sequence[Assignment],
 ) -> list[Piece]:
     """Grow trees on some parts together."""
@@ -100,14 +91,14 @@ def grow_shard(
     present = [(part, one) for part, one in zip(parts, rows, strict=True) if one is not None]
     training = coding.training_set(_joined([one for _, one in present]))
     sizes = [(part, len(one)) for part, one in present]
-    return [_grow_piece(training, sizes, kinds[task.kind], task) for task in assigned]
+    return [_grow_piece(training, sizes, plans[task.kind], task) for task in assigned]
 
 
-def _grow_piece(training: TrainingSet, sizes: Sequence[tuple[int, int]], kind: Kind, task: Assignment) -> Piece:
-    forest, _ = kind.grower._grow_range(training, kind.seed, task.first, task.n_trees, False)
+def _grow_piece(training: TrainingSet, sizes: Sequence[tuple[int, int]], plan: ForestPlan, task: Assignment) -> Piece:
+    forest, _ = grow_range(plan, training, task.first, task.first + task.n_trees)
     copies: dict[int, dict[int, npt.NDArray[np.uint8]]] = {part: {} for part, _ in sizes}
     for tree in range(task.first, task.first + task.n_trees):
-        drawn = sample_copies(training, kind.grower.bootstrap, kind.seed, tree)
+        drawn = plan.sample(training, tree)
         times = np.minimum(drawn, 255).astype(np.uint8) if drawn.size else np.ones(training.n_rows, dtype=np.uint8)
         start = 0
         for part, n_rows in sizes:
@@ -165,10 +156,10 @@ class Sample:
         ]
         return Sample(_joined([self.rows, other.rows]), copies)
 
-    def growth(self, kind: int, forest: Forest, coding: Coding, n_threads: int) -> Growth:
+    def growth(self, kind: int, forest: Forest, coding: Coding, n_threads: int) -> GrownForest:
         """Where the rows are in the trees of a kind."""
         rows = Rows(self.rows.matrix, self.rows.labels, self.rows.weights, self.copies[kind])
-        return Growth(forest, members_of(forest, rows, n_threads), coding.training_set(rows), None)
+        return GrownForest(forest, members_of(forest, rows, n_threads), coding.training_set(rows), None)
 
 
 @dataclass(frozen=True)
@@ -221,7 +212,7 @@ def _pick(rows: Rows, of_kind: Sequence[dict[int, Any]], wanted: npt.NDArray[np.
     return Sample(rows.part(wanted), copies)
 
 
-def filed_votes(growth: Growth, tally: Tally, prior: Floats, oob_weight: float, n_threads: int) -> VoteTables:
+def filed_votes(growth: GrownForest, tally: Tally, prior: Floats, oob_weight: float, n_threads: int) -> VoteTables:
     """Vote tables of all rows, beside the votes on the rows of a growth."""
     from petiole import _core
 

@@ -1,0 +1,88 @@
+"""How a tree is grown: a value, made from an estimator's parameters in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole import _core
+from petiole._validation import check_choice, check_number, check_whole, resolve_class_scale, resolve_max_features
+
+CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
+NOMINAL_SPLITS = ("multiway", "binary")
+MISSING = ("fractional", "separate")
+THRESHOLDS = ("midpoint", "data")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreePlan:
+    """All that growth needs to know beside the rows and a seed; the parameters are those of :class:`PETClassifier`.
+
+    >>> TreePlan(max_depth=3)
+    TreePlan(max_depth=3)
+    >>> TreePlan(criterion="chance")
+    Traceback (most recent call last):
+    ...
+    ValueError: criterion='chance': must be one of 'entropy', 'gain_ratio', 'gini', 'kearns_mansour'
+    """
+
+    criterion: str = "entropy"
+    max_depth: int | None = None
+    min_samples_leaf: float = 1
+    max_features: int | float | str | None = None
+    max_bins: int | None = None
+    nominal_splits: str = "multiway"
+    missing: str = "fractional"
+    threshold: str = "midpoint"
+    split_class_weight: str | Mapping[Any, float] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("criterion", self.criterion, CRITERIA)
+        check_choice("nominal_splits", self.nominal_splits, NOMINAL_SPLITS)
+        check_choice("missing", self.missing, MISSING)
+        check_choice("threshold", self.threshold, THRESHOLDS)
+        check_whole("max_depth", self.max_depth, 1, optional=True)
+        check_number("min_samples_leaf", self.min_samples_leaf, 1)
+        check_whole("max_bins", self.max_bins, 2, optional=True)
+        resolve_max_features(self.max_features, 1)
+
+    @classmethod
+    def of(cls, estimator: Any, **changed: Any) -> Self:
+        """The plan that an estimator's parameters make, some of them changed."""
+        return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)} | changed)
+
+    def __repr__(self) -> str:
+        """Only what differs from the defaults, as scikit-learn writes estimators."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed = [f"{f.name}={chosen[f.name]!r}" for f in fields(self) if chosen[f.name] != f.default]
+        return f"TreePlan({', '.join(changed)})"
+
+    def coding(self) -> _core.CodingOptions:
+        """How columns are coded: exactly, or in bins."""
+        options = _core.CodingOptions()
+        options.max_bins = 0 if self.max_bins is None else min(int(self.max_bins), 2**31 - 1)
+        options.keep_distinct = self.threshold == "data"
+        return options
+
+    def options(
+        self, n_features: int, classes: npt.NDArray[Any], class_weights: npt.NDArray[np.float64], seed: int | None
+    ) -> _core.GrowOptions:
+        """The core's options for a table of so many columns; without a seed ties go to the first attribute."""
+        options = _core.GrowOptions()
+        options.criterion = getattr(_core.Criterion, self.criterion)
+        options.nominal_splits = getattr(_core.NominalSplits, self.nominal_splits)
+        options.missing = getattr(_core.Missing, self.missing)
+        if self.max_depth is not None:
+            options.max_depth = min(int(self.max_depth), 2**31 - 1)
+        options.min_samples_leaf = float(self.min_samples_leaf)
+        n_drawn = resolve_max_features(self.max_features, n_features)
+        options.max_features = 0 if n_drawn >= n_features else n_drawn
+        options.class_scale = resolve_class_scale(self.split_class_weight, classes, class_weights)
+        options.thresholds_from_data = self.threshold == "data"
+        options.random_ties = seed is not None
+        options.seed = 0 if seed is None else seed
+        return options
