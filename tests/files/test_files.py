@@ -24,7 +24,7 @@ import petiole
 from file_models import MAKERS, answers, assert_same_answers, made, mixed, numbers
 from petiole import calibrators as maps
 from petiole.decisions import ExpectedProfitClassifier
-from petiole.files import ModelFileError, read_header
+from petiole.files import ModelFileError, atomic, read_header
 from petiole.files.savable import SavableModel
 
 # Made again when they are needed.
@@ -356,3 +356,16 @@ def test_safetensors_reads_the_arrays(path):
     tables, _ = made("mob_esp")
     tables.save(path)
     assert any(name.endswith("vote_tables_.row_vote") for name in safetensors.load_file(path))
+
+
+def test_a_signal_right_after_a_file_is_made_leaves_nothing(tmp_path, monkeypatch):
+    """The window is short: Ctrl-C or SIGTERM between the making of the file and its first use."""
+
+    def stopped(*_):
+        assert list(tmp_path.glob(".*.part"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic.fcntl, "flock", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        atomic.write_atomically(tmp_path / "out", [b"x"])
+    assert list(tmp_path.iterdir()) == []

@@ -43,8 +43,14 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield special
         return
     _remove_abandoned_files(target)
-    temporary, file = _new_locked(lambda: target.with_name(f".{_shortened(target.name)}.{secrets.token_hex(8)}.part"))
+    tried: list[Path] = []  # written down before a file is made: a signal may come right after that
+
+    def new_name() -> Path:
+        tried.append(target.with_name(f".{_shortened(target.name)}.{secrets.token_hex(8)}.part"))
+        return tried[-1]
+
     try:
+        temporary, file = _new_locked(new_name)
         with file:
             yield file
             file.flush()
@@ -55,8 +61,9 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if fcntl is None:
             os.replace(temporary, target)
     except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        for path in tried:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
 
