@@ -1,3 +1,4 @@
+// Pruning one tree.
 #include <nanobind/stl/optional.h>
 
 #include "bindings.hpp"

@@ -20,28 +20,8 @@ HistogramSearch make_search(const Vector<std::uint32_t>& n_codes, const Vector<s
 }
 
 // table: the weight of every (code of a column, class), columns one after the other, each with its code for missing.
-NodeHistogram as_histogram(const Table& table, const Vector<std::uint32_t>& first) {
-  NodeHistogram histogram;
-  const std::size_t width = table.shape(1);
-  histogram.start.push_back(0);
-  for (std::size_t j = 0; j + 1 < first.shape(0); ++j) {
-    const std::uint32_t begin = first.data()[j], end = first.data()[j + 1];
-    if (begin > end || end > table.shape(0)) throw nb::value_error("first: must rise, up to the rows of the table");
-    for (std::uint32_t row = begin; row < end; ++row)
-      for (std::size_t k = 0; k < width; ++k) {
-        const double weight = table.data()[row * width + k];
-        if (weight <= 0) continue;
-        histogram.code.push_back(row - begin);
-        histogram.label.push_back(static_cast<ClassId>(k));
-        histogram.weight.push_back(weight);
-      }
-    histogram.start.push_back(static_cast<std::uint32_t>(histogram.code.size()));
-  }
-  return histogram;
-}
-
 nb::object find(const HistogramSearch& search, std::uint64_t key, const Table& table, const Vector<std::uint32_t>& first) {
-  const NodeHistogram histogram = as_histogram(table, first);
+  const NodeHistogram histogram = to_histogram(table.data(), table.shape(0), table.shape(1), as_span(first));
   std::optional<HistogramChoice> found;
   {
     nb::gil_scoped_release release;
@@ -55,36 +35,22 @@ nb::object find(const HistogramSearch& search, std::uint64_t key, const Table& t
 using Values = std::vector<Vector<double>>;
 
 Dataset coded_dataset(const std::vector<Vector<std::uint32_t>>& codes, const Vector<std::uint32_t>& n_codes,
-                      const Vector<std::uint8_t>& nominal, const Vector<std::uint8_t>& has_missing, const Values& low, const Values& high, const Values& distinct,
-                      const Vector<std::int32_t>& labels, const Vector<double>& weights, int n_classes) {
+                      const Vector<std::uint8_t>& nominal, const Vector<std::uint8_t>& has_missing, const Values& low,
+                      const Values& high, const Values& distinct, const Vector<std::int32_t>& labels,
+                      const Vector<double>& weights, int n_classes) {
   Dataset dataset;
   dataset.n_classes = n_classes;
   dataset.labels.assign(labels.data(), labels.data() + labels.shape(0));
   dataset.weights = as_vector(weights);
   const std::size_t n_columns = codes.size();
-  if (n_codes.shape(0) != n_columns || nominal.shape(0) != n_columns || has_missing.shape(0) != n_columns || low.size() != n_columns || high.size() != n_columns ||
-      distinct.size() != n_columns || dataset.weights.size() != dataset.labels.size())
+  const bool fits = n_codes.shape(0) == n_columns && nominal.shape(0) == n_columns && has_missing.shape(0) == n_columns &&
+                    low.size() == n_columns && high.size() == n_columns && distinct.size() == n_columns;
+  if (!fits || dataset.weights.size() != dataset.labels.size())
     throw nb::value_error("one entry per column, and one label and weight per row");
   for (std::size_t j = 0; j < n_columns; ++j) {
-    Column column;
-    column.n_codes = n_codes.data()[j];
-    column.nominal = nominal.data()[j] != 0;
-    column.has_missing = has_missing.data()[j] != 0;  // somewhere in the data, if not here
     if (codes[j].shape(0) != dataset.labels.size()) throw nb::value_error("codes: one per row");
-    column.codes = Codes(dataset.labels.size(), std::uint64_t{column.n_codes} + 1);
-    for (std::size_t i = 0; i < dataset.labels.size(); ++i) {
-      if (codes[j].data()[i] > column.n_codes) throw nb::value_error("codes: too large");
-      column.has_missing |= codes[j].data()[i] == column.n_codes;
-    }
-    column.codes.visit([&](auto* to) {
-      for (std::size_t i = 0; i < dataset.labels.size(); ++i) to[i] = static_cast<std::remove_pointer_t<decltype(to)>>(codes[j].data()[i]);
-    });
-    column.bin_low = as_vector(low[j]);
-    column.bin_high = as_vector(high[j]);
-    column.distinct = as_vector(distinct[j]);
-    if (!column.nominal && (column.bin_low.size() != column.n_codes || column.bin_high.size() != column.n_codes))
-      throw nb::value_error("low and high: one value per code of a numeric column");
-    dataset.columns.push_back(std::move(column));
+    dataset.columns.push_back(to_column({as_span(codes[j]), n_codes.data()[j], nominal.data()[j] != 0, has_missing.data()[j] != 0,
+                                         as_vector(low[j]), as_vector(high[j]), as_vector(distinct[j])}));
   }
   return dataset;
 }
@@ -110,8 +76,8 @@ void bind_levels(nb::module_& m) {
            "The best split as (column, cut, known or missing, codes on the left), or None.");
   m.def("root_key", &root_key, "seed"_a, "The key of a tree's root.");
   m.def("branch_key", &branch_key, "key"_a, "branch"_a, "The key of a node's branch.");
-  m.def("grow_below", &grow_below, "codes"_a, "n_codes"_a, "nominal"_a, "has_missing"_a, "low"_a, "high"_a, "distinct"_a, "labels"_a,
-        "weights"_a, "options"_a, "n_classes"_a, "key"_a, "dataset_weight"_a, "n_threads"_a,
+  m.def("grow_below", &grow_below, "codes"_a, "n_codes"_a, "nominal"_a, "has_missing"_a, "low"_a, "high"_a, "distinct"_a,
+        "labels"_a, "weights"_a, "options"_a, "n_classes"_a, "key"_a, "dataset_weight"_a, "n_threads"_a,
         "Grows what is below a node from the codes of its rows; returns the arrays of a tree by name.");
 }
 

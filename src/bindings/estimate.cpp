@@ -1,3 +1,4 @@
+// Leaf estimators.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -100,12 +101,7 @@ void bind_estimate(nb::module_& m) {
   m.def("stirling_ratios", [](double n, const std::vector<double>& tables) {
     StirlingRatios ratios;
     ratios.prepare(n);
-    std::vector<double> result;
-    for (const double t : tables) {
-      if (!(t >= 1 && t < n)) throw nb::value_error("t must lie between 1 and n - 1");
-      result.push_back(ratios.next_table(n, t));
-    }
-    return result;
+    return ratios.next_tables(n, tables);
   }, "n"_a, "tables"_a, "S(n, t+1) / S(n, t) of the unsigned Stirling numbers of the first kind, for each t of `tables`.");
 }
 
