@@ -1,6 +1,7 @@
 #include "grow/grow.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -250,7 +251,7 @@ class Grower {
 
   // A node of a twig whose rows are to be divided, as a task of its own.
   Task<W> without_twig(const TwigTask& task, const Window<W>& twig) const {
-    Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(__builtin_popcountll(task.slots))), 0, 0};
+    Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(std::popcount(task.slots))), 0, 0};
     for_each_slot(task.slots, [&](std::uint32_t slot) {
       window.entries()[window.end++] = twig_.entry(slot);
     });

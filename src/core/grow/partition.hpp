@@ -6,6 +6,7 @@
 // anew: deep levels then touch memory that fits the first cache.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <type_traits>
 
@@ -83,7 +84,7 @@ class CodeSet {
     const std::uint32_t n_words = (limit + 63) / 64;
     for (std::uint32_t w = 0; w < n_words; ++w) {
       for (std::uint64_t bits = std::exchange(words_[w], 0); bits != 0; bits &= bits - 1)
-        f(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+        f(w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
     }
   }
 

@@ -5,6 +5,7 @@
 // the groups are walked in a given order.
 #pragma once
 
+#include <bit>
 #include <initializer_list>
 #include <type_traits>
 
@@ -268,7 +269,7 @@ class BoundaryWalk {
     block.take(reinterpret_cast<std::uint16_t*>(counters_ + first));
     make_room(kBlockCodes);
     for (std::uint64_t cuts = block.cuts; cuts != 0; cuts &= cuts - 1) {
-      const auto i = static_cast<std::uint32_t>(__builtin_ctzll(cuts));
+      const auto i = static_cast<std::uint32_t>(std::countr_zero(cuts));
       write(left_.zero + block.zero[i], left_.one + block.one[i], first + i);
       ++n_;
     }
