@@ -102,6 +102,20 @@ struct CompactScratch {
 template <class W>
 void compact(Window<W>& window, CompactScratch& scratch);
 
+// Whether that is worth its while: a window this many times smaller than its frame gets a frame of its own,
+inline constexpr std::uint32_t kShrink = 4;
+// unless the frame is this small anyway,
+inline constexpr RowId kSmallFrame = 64;
+// or stays in the second cache and has few codes to walk.
+inline constexpr std::size_t kCacheBytes = 512 << 10;
+
+template <class W>
+bool compacting_pays(const Window<W>& window) {
+  const Frame& frame = *window.frame;
+  if (frame.n_rows <= kSmallFrame || window.size() > frame.n_rows / kShrink) return false;
+  return frame.code_bytes > kCacheBytes || frame.most_codes > window.size();
+}
+
 // Buffers of the partition.
 template <class W>
 struct PartitionScratch {

@@ -7,7 +7,7 @@
 #include <array>
 #include <bit>
 
-#include "grow/scan.hpp"
+#include "grow/two_sides.hpp"
 
 namespace petiole {
 
