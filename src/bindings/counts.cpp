@@ -90,7 +90,8 @@ void bind_counts(nb::module_& m) {
       .def("table", &table, "tree"_a, "out_of_bag"_a, "The counts of one tree, leaves x classes.")
       .def("placed_in", [](const ForestCounts& counts, const Forest& forest, const Weights& prior, int n_threads) {
         return replaced(forest, counts, prior, n_threads);
-      }, "forest"_a, "prior"_a.none(), "n_threads"_a = 1, "The same trees with these counts; with a prior leaves vote anew.");
+      }, "forest"_a, "prior"_a.none(), "n_threads"_a = 1,
+      "The same trees with these counts; with a prior leaves vote anew.");
 }
 
 }  // namespace petiole::bindings

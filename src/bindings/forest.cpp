@@ -16,7 +16,8 @@ constexpr std::pair<const char*, Codes PackedTree::*> kCodes[] = {
     {"missing_branch", &PackedTree::missing_branch}, {"n_categories", &PackedTree::n_categories},
     {"category_branch", &PackedTree::category_branch}, {"vote", &PackedTree::vote}};
 constexpr std::pair<const char*, LeafCounts PackedTree::*> kCounts[] = {
-    {"in_bag", &PackedTree::in_bag}, {"out_of_bag", &PackedTree::out_of_bag}, {"spread_weights", &PackedTree::spread_weights}};
+    {"in_bag", &PackedTree::in_bag}, {"out_of_bag", &PackedTree::out_of_bag},
+    {"spread_weights", &PackedTree::spread_weights}};
 
 nb::dict to_state(const Forest& forest) {
   nb::dict state;
@@ -71,9 +72,11 @@ std::vector<double> out_of_bag_counts(const nb::dict& arrays) {
 Forest from_trees(const std::vector<nb::dict>& trees, int n_classes, const Vector<double>& prior) {
   Forest forest;
   forest.n_classes = n_classes;
-  if (prior.shape(0) != static_cast<std::size_t>(n_classes)) throw nb::value_error("prior: must have one entry per class");
+  if (prior.shape(0) != static_cast<std::size_t>(n_classes))
+    throw nb::value_error("prior: must have one entry per class");
   const auto of_classes = as_vector(prior);
-  for (const nb::dict& arrays : trees) forest.trees.push_back(pack(from_arrays(arrays), out_of_bag_counts(arrays), of_classes));
+  for (const nb::dict& arrays : trees)
+    forest.trees.push_back(pack(from_arrays(arrays), out_of_bag_counts(arrays), of_classes));
   check(forest);
   return forest;
 }
@@ -85,7 +88,8 @@ LeafTables leaf_counts_of(const Forest& forest, double in_bag, double out_of_bag
 }
 
 nb::object root_counts_of(const Forest& forest, double in_bag, double out_of_bag) {
-  return to_table(root_counts(forest, in_bag, out_of_bag), forest.trees.size(), static_cast<std::size_t>(forest.n_classes));
+  return to_table(root_counts(forest, in_bag, out_of_bag), forest.trees.size(),
+                  static_cast<std::size_t>(forest.n_classes));
 }
 
 nb::object leaf_votes_of(const Forest& forest, std::size_t index) {

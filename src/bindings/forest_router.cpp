@@ -8,8 +8,8 @@ using namespace nb::literals;
 
 namespace {
 
-nb::tuple average(const ForestRouter& router, const FloatMatrix& array, const LeafTables& tables, const Members* members,
-                  bool squares, int n_threads) {
+nb::tuple average(const ForestRouter& router, const FloatMatrix& array, const LeafTables& tables,
+                  const Members* members, bool squares, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   check_trees(router, tables, "the tables belong to another forest");
@@ -23,7 +23,9 @@ nb::tuple average(const ForestRouter& router, const FloatMatrix& array, const Le
     ThreadPool pool(n_rows < 64 ? 1 : n_threads);
     router.average(matrix, tables, members, pool, out.data(), squares ? of_squares.data() : nullptr, n_used.data());
   }
-  const auto shaped = [&](std::vector<double>&& values) { return to_table(std::move(values), n_rows, tables.n_columns()); };
+  const auto shaped = [&](std::vector<double>&& values) {
+    return to_table(std::move(values), n_rows, tables.n_columns());
+  };
   nb::object second = squares ? shaped(std::move(of_squares)) : nb::none();
   return nb::make_tuple(shaped(std::move(out)), second, to_numpy(std::move(n_used)));
 }

@@ -55,7 +55,8 @@ LazyOptionTrees* make_trees(const FloatMatrix& matrix, const Vector<std::int32_t
 }
 
 Matrix checked(const LazyOptionTrees& trees, const FloatMatrix& queries) {
-  if (queries.shape(1) != trees.n_attributes()) throw nb::value_error("queries: must have the columns of the training rows");
+  if (queries.shape(1) != trees.n_attributes())
+    throw nb::value_error("queries: must have the columns of the training rows");
   return as_matrix(queries);
 }
 
@@ -65,7 +66,8 @@ nb::object predict(const LazyOptionTrees& trees, const FloatMatrix& queries, con
   std::span<const RowId> training_rows;
   if (rows) training_rows = {rows->data(), rows->shape(0)};
   const auto exists = [&](RowId row) { return row < trees.data().dataset.n_rows(); };
-  if (rows && (training_rows.size() != queries.shape(0) || !std::all_of(training_rows.begin(), training_rows.end(), exists)))
+  const bool all_exist = std::all_of(training_rows.begin(), training_rows.end(), exists);
+  if (rows && (training_rows.size() != queries.shape(0) || !all_exist))
     throw nb::value_error("rows: must name the training row of each query");
   auto answers = run_reporting(report, [&](Interrupt& interrupt, Progress& progress) {
     ThreadPool pool(n_threads);
@@ -119,11 +121,12 @@ void bind_lazy(nb::module_& m) {
       .def_rw("n_bags", &LazyBagOptions::n_bags)
       .def_rw("seed", &LazyBagOptions::seed);
   nb::class_<LazyOptionTrees>(m, "LazyOptionTrees", "Coded training rows that answer queries by lazy option trees.")
-      .def_static("of", &make_trees, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "bags"_a, "n_classes"_a,
-                  "n_threads"_a, nb::rv_policy::take_ownership)
+      .def_static("of", &make_trees, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "bags"_a,
+                  "n_classes"_a, "n_threads"_a, nb::rv_policy::take_ownership)
       .def("predict", &predict, "queries"_a, "options"_a, "rows"_a.none(), "n_threads"_a, "report"_a.none(),
            "Class probabilities of the queries; if they are training rows, by the samples that they are not in.")
-      .def("explain", &explain, "query"_a, "options"_a, "bag"_a, "The nodes and options of one query in one sample, by name.");
+      .def("explain", &explain, "query"_a, "options"_a, "bag"_a,
+           "The nodes and options of one query in one sample, by name.");
 }
 
 }  // namespace petiole::bindings

@@ -9,8 +9,9 @@ using namespace nb::literals;
 
 namespace {
 
-nb::tuple evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs, const Labels& labels,
-                        const Weights& row_weights, const Table& weights, const Vector<double>& intercepts, int n_threads) {
+nb::tuple evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs,
+                        const Labels& labels, const Weights& row_weights, const Table& weights,
+                        const Vector<double>& intercepts, int n_threads) {
   const LogComponents components{logs.data(), logs.shape(0), logs.shape(1), logs.shape(2)};
   const std::vector<ClassId> classes = as_classes(labels);
   const bool fits = classes.size() == components.n_rows && weights.shape(0) == components.n_components &&
@@ -32,8 +33,8 @@ nb::tuple evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig
 }  // namespace
 
 void bind_log_pool(nb::module_& m) {
-  m.def("pool_loss", &evaluate_pool, "logs"_a, "labels"_a, "row_weights"_a.none(), "weights"_a, "intercepts"_a, "n_threads"_a,
-        "Log-loss in nats of a logarithmic pool, and its slopes by the weights and the intercepts.");
+  m.def("pool_loss", &evaluate_pool, "logs"_a, "labels"_a, "row_weights"_a.none(), "weights"_a, "intercepts"_a,
+        "n_threads"_a, "Log-loss in nats of a logarithmic pool, and its slopes by the weights and the intercepts.");
 }
 
 }  // namespace petiole::bindings

@@ -62,8 +62,8 @@ nb::object average(const SoftRouter& router, const FloatMatrix& array, const Lea
   return to_table(std::move(out), n_rows, tables.n_columns());
 }
 
-Members members(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation, const Members* counted,
-                int n_threads) {
+Members members(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation,
+                const Members* counted, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_fits(router, matrix, perturbation);
   check_counted(router, matrix, counted);
@@ -78,7 +78,8 @@ nb::tuple leaves(const SoftRouter& router, const FloatMatrix& array, const Pertu
   if (tree >= router.n_trees()) throw nb::index_error("there is no such tree");
   const Members found = members(router, array, perturbation, nullptr, n_threads);
   LeafShares flat = leaf_shares(found.trees[tree].reach);
-  return nb::make_tuple(to_numpy(std::move(flat.start)), to_numpy(std::move(flat.leaf)), to_numpy(std::move(flat.share)));
+  return nb::make_tuple(to_numpy(std::move(flat.start)), to_numpy(std::move(flat.leaf)),
+                        to_numpy(std::move(flat.share)));
 }
 
 nb::tuple loss(const SoftRouter& router, const FloatMatrix& array, const Labels& labels, const Weights& weights,
@@ -131,8 +132,8 @@ nb::object oob_rows(const Members& asked, const Members& counted, const VoteTabl
   {
     nb::gil_scoped_release release;
     ThreadPool pool(n_threads);
-    soft_out_of_bag_rows({asked, counted, rows.view, oob_weight}, tables, {filed.data(), winners.data(), votes.data()}, which,
-                         pool, out.data());
+    soft_out_of_bag_rows({asked, counted, rows.view, oob_weight}, tables, {filed.data(), winners.data(), votes.data()},
+                         which, pool, out.data());
   }
   return to_table(std::move(out), asked.n_rows, width);
 }
@@ -162,8 +163,8 @@ void bind_soft(nb::module_& m) {
            "floor"_a, "n_threads"_a = 1, "Log-loss in nats, and its slopes by the logarithms of the scales.");
   m.def("soft_out_of_bag_frequencies", &oob_frequencies, "asked"_a, "counted"_a, "counts"_a, "oob_weight"_a, "labels"_a,
         "weights"_a.none(), "n_threads"_a);
-  m.def("soft_out_of_bag_rows", &oob_rows, "asked"_a, "counted"_a, "tables"_a, "filed"_a, "winners"_a, "votes"_a, "which"_a,
-        "oob_weight"_a, "labels"_a, "weights"_a.none(), "n_threads"_a);
+  m.def("soft_out_of_bag_rows", &oob_rows, "asked"_a, "counted"_a, "tables"_a, "filed"_a, "winners"_a, "votes"_a,
+        "which"_a, "oob_weight"_a, "labels"_a, "weights"_a.none(), "n_threads"_a);
   m.def("normal_cdf", &cdf_of, "values"_a, "The standard normal distribution function.");
 }
 

@@ -30,7 +30,8 @@ template <class To>
 std::vector<To> widened(const nb::dict& state, const char* name) {
   std::vector<To> values;
   const nb::object array = state[name];
-  if (take<std::uint8_t>(array, values) || take<std::uint16_t>(array, values) || take<std::uint32_t>(array, values)) return values;
+  if (take<std::uint8_t>(array, values) || take<std::uint16_t>(array, values) || take<std::uint32_t>(array, values))
+    return values;
   if constexpr (std::is_same_v<To, double>) {
     if (take<double>(array, values)) return values;
   }

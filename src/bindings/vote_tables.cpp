@@ -23,9 +23,9 @@ VoteTables make_vote_tables(const Members& members, const Labels& winners, const
   return tables;
 }
 
-nb::object vote_tables_out_of_bag(const VoteTables& tables, const Members& members, const Labels& winners, const Table& votes,
-                                  VoteTables::Rows which, const Labels& labels, const Weights& weights, const RowList& listed,
-                                  int n_threads) {
+nb::object vote_tables_out_of_bag(const VoteTables& tables, const Members& members, const Labels& winners,
+                                  const Table& votes, VoteTables::Rows which, const Labels& labels,
+                                  const Weights& weights, const RowList& listed, int n_threads) {
   check_members(members, tables.trees().size());
   const Rows rows(members.n_rows, labels, weights);
   const Asked asked = as_asked(members, listed);
@@ -92,8 +92,8 @@ void bind_vote_tables(nb::module_& m) {
       .value("winner", VoteTables::Rows::winner)
       .value("shared", VoteTables::Rows::shared);
   nb::class_<VoteTables>(m, "VoteTables", "MOB-ESP's leaf matrices.")
-      .def(nb::new_(&make_vote_tables), "members"_a, "winners"_a, "labels"_a, "weights"_a.none(), "n_classes"_a, "distinct"_a,
-           "oob_weight"_a, "n_threads"_a, "mixed"_a = true)
+      .def(nb::new_(&make_vote_tables), "members"_a, "winners"_a, "labels"_a, "weights"_a.none(), "n_classes"_a,
+           "distinct"_a, "oob_weight"_a, "n_threads"_a, "mixed"_a = true)
       .def_static("from_state", &vote_tables_from_state, "state"_a, "mixed"_a = true)
       .def_static("joined", &joined_tables, "tables"_a, "oob_weight"_a)
       .def("state", &vote_tables_state, "Everything as arrays by name.")
@@ -102,7 +102,8 @@ void bind_vote_tables(nb::module_& m) {
       .def("mix", [](VoteTables& tables, double oob_weight) { tables.mix(oob_weight); }, "oob_weight"_a)
       .def("out_of_bag", &vote_tables_out_of_bag, "members"_a, "winners"_a, "votes"_a, "which"_a, "labels"_a,
            "weights"_a.none(), "rows"_a.none(), "n_threads"_a)
-      .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a.none(), "n_threads"_a)
+      .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a.none(),
+           "n_threads"_a)
       .def("look_up_members", &look_up_members, "found"_a, "ballot"_a, "n_voters"_a, "which"_a, "n_threads"_a);
 }
 

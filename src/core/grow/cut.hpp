@@ -1,8 +1,8 @@
-// A cut of an ordered attribute, and what all searches for one share: its bounds, the criterion and the scale of weights.
+// A cut of an ordered attribute, and what all searches for one share: its bounds, the criterion, the scale of weights.
 //
-// There are three searches. With two classes (two_class_scan.hpp) and for small tables of codes and classes (cell_scan.hpp)
-// nothing is sorted: rows are counted by code, and the codes are walked in order. Else the rows are grouped by code first,
-// and the groups are walked in a given order (group_scan.hpp).
+// There are three searches. With two classes (two_class_scan.hpp) and for small tables of codes and classes
+// (cell_scan.hpp) nothing is sorted: rows are counted by code, and the codes are walked in order. Else the rows are
+// grouped by code first, and the groups are walked in a given order (group_scan.hpp).
 #pragma once
 
 #include <cmath>

@@ -39,7 +39,9 @@ std::vector<Child<W>> divide_missing(const Window<W>& window, const std::vector<
   auto store = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
   std::vector<Child<W>> children;
   std::uint32_t end = 0;
-  const auto append = [&](std::uint32_t i, typename Entry<W>::Stored part) { (*store)[end++] = {old[i].row, old[i].label, part}; };
+  const auto append = [&](std::uint32_t i, typename Entry<W>::Stored part) {
+    (*store)[end++] = {old[i].row, old[i].label, part};
+  };
   for (std::size_t c = 0; c < n_children; ++c) {
     const std::uint32_t begin = end;
     for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) append(i, old[i].weight);

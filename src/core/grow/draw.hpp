@@ -32,10 +32,11 @@ class ColumnDraw {
       const int batch = drawn < max_features ? max_features : 1;
       const std::size_t searched = columns.size();
       for (int b = 0; b < batch && drawn < n_features; ++b, ++drawn) {
-        const auto other = static_cast<std::size_t>(drawn) + random.below(static_cast<std::uint32_t>(n_features - drawn));
-        std::swap(shuffled_[static_cast<std::size_t>(drawn)], shuffled_[other]);
+        const auto at = static_cast<std::size_t>(drawn);
+        const std::size_t other = at + random.below(static_cast<std::uint32_t>(n_features - drawn));
+        std::swap(shuffled_[at], shuffled_[other]);
         swaps_.push_back(other);
-        const std::int32_t column = frame.column_of[static_cast<std::size_t>(shuffled_[static_cast<std::size_t>(drawn)])];
+        const std::int32_t column = frame.column_of[static_cast<std::size_t>(shuffled_[at])];
         if (column >= 0) columns.push_back(column);
       }
       search(searched);

@@ -1,5 +1,5 @@
-// The best cut of an attribute whose rows are grouped by code: one of the inner loops. Groups are walked in a given order,
-// that of the codes for a numeric attribute or that of the shares of a class for a nominal one.
+// The best cut of an attribute whose rows are grouped by code: one of the inner loops. Groups are walked in a given
+// order, that of the codes for a numeric attribute or that of the shares of a class for a nominal one.
 #pragma once
 
 #include "grow/two_sides.hpp"

@@ -41,8 +41,8 @@ class RuleMaker {
     return routing;
   }
 
-  Routing nominal(const SearchContext& context, NodeView<W>& node, const FrameColumn& column, const Candidate& candidate,
-                  SearchScratch<W>& scratch) const {
+  Routing nominal(const SearchContext& context, NodeView<W>& node, const FrameColumn& column,
+                  const Candidate& candidate, SearchScratch<W>& scratch) const {
     const auto present = codes_present(node, column);
     Routing routing;
     auto& branch = routing.branch_of_code;
