@@ -12,11 +12,21 @@
 
 namespace petiole::bindings {
 
+// In the order in which the module calls them: signatures name only what is bound before.
 void bind_grow(nb::module_& m);
 void bind_levels(nb::module_& m);
 void bind_prune(nb::module_& m);
 void bind_route(nb::module_& m);
+void bind_forest_options(nb::module_& m);
+void bind_members(nb::module_& m);
+void bind_leaf_tables(nb::module_& m);
 void bind_forest(nb::module_& m);
+void bind_grow_forest(nb::module_& m);
+void bind_forest_router(nb::module_& m);
+void bind_ballot(nb::module_& m);
+void bind_out_of_bag(nb::module_& m);
+void bind_log_pool(nb::module_& m);
+void bind_vote_tables(nb::module_& m);
 void bind_counts(nb::module_& m);
 void bind_soft(nb::module_& m);
 void bind_estimate(nb::module_& m);

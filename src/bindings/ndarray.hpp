@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/types.hpp"
@@ -29,6 +30,11 @@ inline Matrix as_matrix(const FloatMatrix& array) {
 template <class T>
 std::vector<T> as_vector(const Vector<T>& array) {
   return {array.data(), array.data() + array.shape(0)};
+}
+
+template <class T>
+std::span<const T> as_span(const Vector<T>& array) {
+  return {array.data(), array.shape(0)};
 }
 
 // Gives a vector to NumPy.

@@ -1,33 +1,10 @@
 // Lazy option trees: laws on random data of odd shapes, for sanitizers as well.
-#include "lazy_tests.hpp"
-
-#include <cmath>
-#include <cstdio>
-#include <numeric>
-#include <random>
 #include <set>
 
 #include "lazy/options.hpp"
-
-using namespace petiole;
+#include "support.hpp"
 
 namespace {
-
-LazyTestResult result;
-
-#define CHECK(condition)                                                        \
-  do {                                                                          \
-    if (condition) {                                                            \
-      ++result.n_passed;                                                        \
-    } else {                                                                    \
-      ++result.n_failed;                                                        \
-      std::printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);       \
-    }                                                                           \
-  } while (false)
-
-using Engine = std::mt19937_64;
-
-int below(Engine& engine, int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); }
 
 // Random rows and queries with ties, missing cells, nominal columns and weights.
 struct Problem {
@@ -218,7 +195,7 @@ void test_interrupt(Engine& engine) {
 
 }  // namespace
 
-LazyTestResult lazy_tests() {
+void lazy_tests() {
   Engine engine(20021);
   test_answers(engine);
   test_out_of_bag(engine);
@@ -226,5 +203,4 @@ LazyTestResult lazy_tests() {
   test_keys_derived_from_those_of_rows_are_others(engine);
   test_equal_gains_are_equal();
   test_interrupt(engine);
-  return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "base/types.hpp"
@@ -64,6 +65,13 @@ Codes to_codes(const std::vector<T>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<std::remove_pointer_t<decltype(out)>>(values[i]);
   });
   return codes;
+}
+
+// Whether weights can be packed without loss: they are whole numbers from 0 that fit into the widest code.
+inline bool are_codes(const std::vector<double>& weights) {
+  return std::all_of(weights.begin(), weights.end(), [](double weight) {
+    return !(weight < 0 || weight > 4294967295.0 || weight != std::floor(weight));
+  });
 }
 
 }  // namespace petiole

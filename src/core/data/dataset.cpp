@@ -298,4 +298,27 @@ void code_columns(Dataset& dataset, const std::vector<std::int32_t>& n_categorie
   }
 }
 
+Column to_column(CodedColumn&& coded) {
+  Column column;
+  column.n_codes = coded.n_codes;
+  column.nominal = coded.nominal;
+  column.has_missing = coded.has_missing;
+  column.codes = Codes(coded.codes.size(), std::uint64_t{column.n_codes} + 1);
+  for (const std::uint32_t code : coded.codes) {
+    if (code > column.n_codes) throw std::invalid_argument("codes: too large");
+    column.has_missing |= code == column.n_codes;
+  }
+  column.codes.visit([&](auto* to) {
+    using Code = std::remove_pointer_t<decltype(to)>;
+    std::transform(coded.codes.begin(), coded.codes.end(), to,
+                   [](std::uint32_t code) { return static_cast<Code>(code); });
+  });
+  column.bin_low = std::move(coded.low);
+  column.bin_high = std::move(coded.high);
+  column.distinct = std::move(coded.distinct);
+  if (!column.nominal && (column.bin_low.size() != column.n_codes || column.bin_high.size() != column.n_codes))
+    throw std::invalid_argument("low and high: one value per code of a numeric column");
+  return column;
+}
+
 }  // namespace petiole

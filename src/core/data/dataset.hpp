@@ -4,6 +4,9 @@
 // category. Codes of known values are 0..n_codes-1 in increasing order of value; the code n_codes means missing.
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 #include "base/codes.hpp"
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
@@ -41,6 +44,23 @@ struct Dataset {
 // Fills dataset.columns from dataset.matrix; n_categories[j] is 0 for a numeric column.
 void code_columns(Dataset& dataset, const std::vector<std::int32_t>& n_categories, const CodingOptions& options,
                   ThreadPool& pool, Interrupt& interrupt);
+
+// Whether all labels are classes from 0 to n_classes - 1.
+inline bool are_classes(std::span<const std::int32_t> labels, int n_classes) {
+  return std::all_of(labels.begin(), labels.end(), [=](std::int32_t label) { return 0 <= label && label < n_classes; });
+}
+
+// What is known of a column that was coded elsewhere.
+struct CodedColumn {
+  std::span<const std::uint32_t> codes;  // of each row
+  std::uint32_t n_codes = 0;
+  bool nominal = false;
+  bool has_missing = false;  // somewhere in the data, if not in these rows
+  std::vector<double> low, high, distinct;
+};
+
+// Packs its codes. Throws std::invalid_argument if a code is too large or a numeric code lacks its values.
+Column to_column(CodedColumn&& coded);
 
 // The midpoint of two neighbouring values, kept below the upper one when rounding would reach it.
 inline double midpoint(double low, double high) {

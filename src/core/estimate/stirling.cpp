@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <stdexcept>
 
 namespace petiole {
 namespace {
@@ -119,6 +120,15 @@ double StirlingRatios::with_many_tables(double n, double t) {
   const double third = second - 2 * (squares - cubes);
   const double p = std::clamp((1 - third / second) / 2, 0.0, 1.0);
   return (2 * second + p) / (2 * second + 1 - p) / x;
+}
+
+std::vector<double> StirlingRatios::next_tables(double n, const std::vector<double>& tables) const {
+  std::vector<double> ratios;
+  for (const double t : tables) {
+    if (!(t >= 1 && t < n)) throw std::invalid_argument("t must lie between 1 and n - 1");
+    ratios.push_back(next_table(n, t));
+  }
+  return ratios;
 }
 
 double StirlingRatios::log_number(double n, double t) const {

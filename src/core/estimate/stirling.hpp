@@ -18,6 +18,8 @@ class StirlingRatios {
     const auto column = static_cast<std::size_t>(t);
     return n < kExactRows ? exact_[static_cast<std::size_t>(n) * kColumns + column] : between_rows(n, column);
   }
+  // The same for each t of a list. Throws std::invalid_argument unless 1 <= t < n.
+  std::vector<double> next_tables(double n, const std::vector<double>& tables) const;
   // S(n+1, t) / S(n, t) = n + S(n, t-1) / S(n, t) for 1 <= t <= n.
   double next_customer(double n, double t) const { return n + (t > 1 ? 1 / next_table(n, t - 1) : 0.0); }
   // log S(n, t), for checks.

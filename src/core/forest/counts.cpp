@@ -48,6 +48,23 @@ ForestCounts ForestCounts::plus(const ForestCounts& more, double scale, ThreadPo
   return sum;
 }
 
+ForestCounts ForestCounts::out_of_bag_alone() const {
+  ForestCounts alone = *this;
+  for (OfTree& tree : alone.trees) tree.in_bag = LeafCounts();
+  return alone;
+}
+
+bool are_alike(const ForestCounts& one, const ForestCounts& two) {
+  const auto same_size = [](const LeafCounts& a, const LeafCounts& b) {
+    return a.n_entries().empty() || b.n_entries().empty() || a.n_entries().size() == b.n_entries().size();
+  };
+  const auto same_tree = [&](const ForestCounts::OfTree& a, const ForestCounts::OfTree& b) {
+    return same_size(a.in_bag, b.in_bag) && same_size(a.out_of_bag, b.out_of_bag);
+  };
+  return one.n_classes == two.n_classes &&
+         std::equal(one.trees.begin(), one.trees.end(), two.trees.begin(), two.trees.end(), same_tree);
+}
+
 ForestCounts counts_of(const Forest& forest) {
   ForestCounts counts{forest.n_classes, {}};
   for (const PackedTree& tree : forest.trees) counts.trees.push_back({tree.in_bag, tree.out_of_bag});

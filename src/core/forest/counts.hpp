@@ -15,7 +15,13 @@ struct ForestCounts {
 
   // scale times these plus the others.
   ForestCounts plus(const ForestCounts& more, double scale, ThreadPool& pool) const;
+
+  // Without in-bag counts.
+  ForestCounts out_of_bag_alone() const;
 };
+
+// Whether counts can belong to the same trees. Trees without counts agree with all.
+bool are_alike(const ForestCounts& one, const ForestCounts& two);
 
 // Counts the rows where they are: in bag where the tree's sample has copies of them. A row in the sample counts once if
 // `distinct`, else as often as it has copies.

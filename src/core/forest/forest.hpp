@@ -178,6 +178,12 @@ struct Forest {
   std::vector<PackedTree> trees;
 };
 
+// The trees of several forests, which have the same classes.
+Forest joined(const std::vector<const Forest*>& forests);
+
+// Weighted sums of the counts at the root of each tree, n_trees x n_classes.
+std::vector<double> root_counts(const Forest& forest, double in_bag, double out_of_bag);
+
 // Throws std::invalid_argument unless every number is one that the rest of the core can rely on.
 void check(const Forest& forest);
 

@@ -25,6 +25,14 @@ class LeafTables {
     return tables;
   }
 
+  // A table for each of several trees, each of n_leaves x n_columns numbers.
+  static LeafTables of(std::size_t n_columns, const std::vector<std::size_t>& n_leaves,
+                       const std::vector<const double*>& tables) {
+    LeafTables all = unset(n_columns, n_leaves);
+    for (std::size_t t = 0; t < tables.size(); ++t) all.set(t, tables[t]);
+    return all;
+  }
+
   std::size_t n_columns() const { return n_columns_; }
   std::size_t n_trees() const { return trees_.size(); }
   std::size_t n_leaves(std::size_t tree) const { return trees_[tree].n_leaves; }
@@ -250,5 +258,16 @@ class LeafTables {
   std::vector<OfTree> trees_;
   std::vector<std::vector<CountedLeaves>> counted_;
 };
+
+// The counts at the leaves of a forest, or at their nearest ancestors that have enough of them; trees in parallel.
+LeafTables tables_of_counts(const Forest& forest, CountedRows rows, ThreadPool& pool);
+
+// Whether two things that know trees by their leaves can belong to the same trees.
+template <class One, class Other>
+bool same_leaves(const One& one, const Other& other) {
+  bool same = one.n_trees() == other.n_trees();
+  for (std::size_t t = 0; same && t < one.n_trees(); ++t) same = one.n_leaves(t) == other.n_leaves(t);
+  return same;
+}
 
 }  // namespace petiole

@@ -1,6 +1,8 @@
 // What training rows say of a forest, each asked only in trees that were grown without it.
 #pragma once
 
+#include <algorithm>
+
 #include "votes/ballot.hpp"
 
 namespace petiole {
@@ -28,6 +30,11 @@ struct Asked {
   std::size_t n = 0;
 
   std::size_t row(std::size_t i) const { return rows == nullptr ? i : rows[i]; }
+
+  // Whether all of them are among the first n_rows.
+  bool are_below(std::size_t n_rows) const {
+    return rows == nullptr ? n <= n_rows : std::all_of(rows, rows + n, [=](RowId row) { return row < n_rows; });
+  }
 };
 
 // Votes of the trees that have not seen a row: winners (-1: there is no such tree) and, n_rows x n_classes, votes.

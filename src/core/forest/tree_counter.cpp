@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/prefetch.hpp"
+
 namespace petiole {
 namespace {
 
@@ -133,7 +135,7 @@ void TreeCounter::walk_unseen(const Tree& tree, Scratch& scratch) const {
     const std::size_t n = std::min(RowWalk::kMostRows, rows.size() - begin);
     for (std::size_t i = 0; i < n; ++i) {
       const float* row = data + rows[begin + i] * matrix.row_stride;
-      __builtin_prefetch(row);
+      prefetch(row);
       walk.set_row(i, row);
     }
     if (matrix.column_stride == 1)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #if defined(__SSE2__)
@@ -184,7 +185,7 @@ void take_cells(Cell* cells, std::uint32_t width, F&& f) {
     auto used = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(unused, unused)) & 0xff) ^ 0xffu;
     if (used == 0) continue;
     for (; used != 0; used &= used - 1) {
-      const std::uint32_t k = first + static_cast<std::uint32_t>(__builtin_ctz(used));
+      const std::uint32_t k = first + static_cast<std::uint32_t>(std::countr_zero(used));
       f(k, static_cast<std::uint32_t>(cells[k]));
     }
     _mm_storeu_si128(block, _mm_setzero_si128());

@@ -2,6 +2,7 @@
 // numeric node takes.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #if defined(__SSE2__)
@@ -36,7 +37,7 @@ struct CodeBlock {
     }
     zero[kBlockCodes] = static_cast<std::uint16_t>(_mm_cvtsi128_si32(sums[0]));
     one[kBlockCodes] = static_cast<std::uint16_t>(_mm_cvtsi128_si32(sums[1]));
-    n_used = static_cast<std::uint32_t>(__builtin_popcountll(used));
+    n_used = static_cast<std::uint32_t>(std::popcount(used));
   }
 
  private:

@@ -1,38 +1,23 @@
 #include "grow/grow.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <numeric>
 
-#include "grow/partition.hpp"
 #include "base/random.hpp"
+#include "grow/divide.hpp"
+#include "grow/draw.hpp"
+#include "grow/partition.hpp"
+#include "grow/routing.hpp"
 #include "grow/split.hpp"
 #include "grow/twig.hpp"
+#include "grow/whole_weights.hpp"
 
 namespace petiole {
 namespace {
 
-// A window this many times smaller than its frame gets a frame of its own,
-constexpr std::uint32_t kShrink = 4;
-// unless the frame is this small anyway,
-constexpr RowId kSmallFrame = 64;
-// or stays in the second cache and has few codes to walk.
-constexpr std::size_t kCacheBytes = 512 << 10;
 // Cells (rows x attributes) from which a node's attributes are searched by several threads.
 constexpr std::uint64_t kParallelCells = 1 << 15;
-
-// How the rows of a node go to its children.
-struct Routing {
-  SplitRule rule;
-  int n_children = 0;
-  std::vector<std::int32_t> branch_of_code;  // by code of the frame, missing last; n_children: to be divided
-};
-
-template <class W>
-struct Child {
-  Window<W> window;
-  std::vector<W> class_counts;  // empty: to be counted
-};
 
 template <class W>
 struct Task {
@@ -62,7 +47,8 @@ template <class W>
 class Grower {
  public:
   Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
-      : dataset_(dataset), options_(options), pool_(pool), scratch_(static_cast<std::size_t>(pool.n_threads())) {}
+      : dataset_(dataset), options_(options), pool_(pool), rules_(dataset, options),
+        scratch_(static_cast<std::size_t>(pool.n_threads())) {}
 
   Tree grow(Multiplicity multiplicity, Start start, Interrupt& interrupt, Placement* placement) {
     multiplicity_ = multiplicity;
@@ -250,7 +236,7 @@ class Grower {
 
   // A node of a twig whose rows are to be divided, as a task of its own.
   Task<W> without_twig(const TwigTask& task, const Window<W>& twig) const {
-    Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(__builtin_popcountll(task.slots))), 0, 0};
+    Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(std::popcount(task.slots))), 0, 0};
     for_each_slot(task.slots, [&](std::uint32_t slot) {
       window.entries()[window.end++] = twig_.entry(slot);
     });
@@ -287,7 +273,7 @@ class Grower {
       });
     } else {
       const TwigSides sides = twig_.sides_of(candidate.column, twig_cuts_[chosen]);
-      rule.threshold = threshold(twig_.frame(), column, twig_.row(sides.low), twig_.row(sides.high));
+      rule.threshold = rules_.threshold(twig_.frame(), column, twig_.row(sides.low), twig_.row(sides.high));
       twig_branches_.push_back(sides.left);
       twig_branches_.push_back(task.slots & ~sides.left);
     }
@@ -295,12 +281,6 @@ class Grower {
     const NodeId first = builder_.split(task.node, rule, static_cast<int>(twig_branches_.size()));
     for (std::size_t c = 0; c < twig_branches_.size(); ++c)
       twig_pending_.push_back({first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
-  }
-
-  static bool compacting_pays(const Window<W>& window) {
-    const Frame& frame = *window.frame;
-    if (frame.n_rows <= kSmallFrame || window.size() > frame.n_rows / kShrink) return false;
-    return frame.code_bytes > kCacheBytes || frame.most_codes > window.size();
   }
 
   // Numbers the labels among the classes present at the node, as class_counts_ has them.
@@ -331,39 +311,8 @@ class Grower {
       std::iota(columns_.begin(), columns_.end(), 0);
       search(0);
     } else {
-      find_sampled_candidates(key, frame, n_features, search);
+      draw_.draw(key, frame, n_features, options_.max_features, columns_, candidates_, search);
     }
-  }
-
-  // Draws max_features attributes; if none of them has a candidate, further ones until one has.
-  template <class Search>
-  void find_sampled_candidates(std::uint64_t key, const Frame& frame, int n_features, Search&& search) {
-    if (shuffled_.empty()) {
-      shuffled_.resize(static_cast<std::size_t>(n_features));
-      std::iota(shuffled_.begin(), shuffled_.end(), 0);
-    }
-    Random random(key);
-    columns_.clear();
-    candidates_.clear();
-    swaps_.clear();
-    int drawn = 0;
-    const auto any_found = [this] {
-      return std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.found; });
-    };
-    while (drawn < n_features && (drawn < options_.max_features || !any_found())) {
-      const int batch = drawn < options_.max_features ? options_.max_features : 1;
-      const std::size_t searched = columns_.size();
-      for (int b = 0; b < batch && drawn < n_features; ++b, ++drawn) {
-        const auto other = static_cast<std::size_t>(drawn) + random.below(static_cast<std::uint32_t>(n_features - drawn));
-        std::swap(shuffled_[static_cast<std::size_t>(drawn)], shuffled_[other]);
-        swaps_.push_back(other);
-        const std::int32_t column = frame.column_of[static_cast<std::size_t>(shuffled_[static_cast<std::size_t>(drawn)])];
-        if (column >= 0) columns_.push_back(column);
-      }
-      search(searched);
-    }
-    // The next node starts from the same order, so that its draw depends on its key alone.
-    for (std::size_t i = swaps_.size(); i-- > 0;) std::swap(shuffled_[i], shuffled_[swaps_[i]]);
   }
 
   void search(std::size_t first) {
@@ -383,24 +332,29 @@ class Grower {
 
   void split(Task<W>& task, const Candidate& candidate) {
     const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
-    Routing routing = column.nominal ? route_nominal(column, candidate) : route_numeric(column, candidate);
+    Routing routing = column.nominal ? route_nominal(column, candidate) : rules_.numeric(view_, column, candidate);
     routing.rule.feature = column.feature;
     std::vector<Child<W>> children;
     if (routing.branch_of_code.empty()) {
       const TwoParts parts = partition_at(task.window, column, candidate.cut, partition_scratch_);
-      routing.rule.threshold = threshold(*task.window.frame, column, parts.low, parts.high);
-      children = ranges(task.window, {0, parts.n_left, task.window.size()});
+      routing.rule.threshold = rules_.threshold(*task.window.frame, column, parts.low, parts.high);
+      children = ranges<W>(task.window, {0, parts.n_left, task.window.size()});
       if (candidate.left_known) give_counts(candidate, children);
     } else {
       if (candidate.known_or_missing) {
         routing.rule.threshold = std::numeric_limits<double>::infinity();
       } else if (!column.nominal) {
-        const auto [low, high] = neighbours(column, candidate.cut);
-        routing.rule.threshold = threshold(*task.window.frame, column, low, high);
+        const auto [low, high] = rules_.neighbours(view_, column, candidate.cut);
+        routing.rule.threshold = rules_.threshold(*task.window.frame, column, low, high);
       }
-      children = partition_with_missing(task.window, column, routing);
+      children = partition_with_missing(task.window, column, routing, partition_scratch_,
+                                        [this](RowId row) { return weight(row); });
     }
     add_children(task, routing, std::move(children));
+  }
+
+  Routing route_nominal(const FrameColumn& column, const Candidate& candidate) {
+    return rules_.nominal(context_, view_, column, candidate, scratch_[0]);
   }
 
   // Tells both children of a numeric split what they hold, since the search has found out; twigs need not know.
@@ -415,154 +369,6 @@ class Grower {
         children[side].class_counts[k] = side == 0 ? on_left : class_counts_[k] - on_left;
       }
     }
-  }
-
-  Routing route_numeric(const FrameColumn& column, const Candidate& candidate) {
-    Routing routing;
-    routing.n_children = 2;
-    if (!column.has_missing) return routing;
-    auto& branch = routing.branch_of_code;
-    if (candidate.known_or_missing) {
-      branch.assign(std::size_t{column.n_codes} + 1, 0);
-      branch.back() = routing.rule.missing_branch = 1;
-      return routing;
-    }
-    branch.assign(std::size_t{column.n_codes} + 1, 1);
-    std::fill_n(branch.begin(), candidate.cut + 1, 0);
-    branch.back() = 2;
-    if (options_.missing == Missing::separate && has_code(column, column.n_codes)) {
-      routing.rule.missing_branch = 2;
-      routing.n_children = 3;
-    }
-    return routing;
-  }
-
-  bool has_code(const FrameColumn& column, std::uint32_t wanted) const {
-    return column.codes->visit([&](const auto* codes) {
-      return std::any_of(view_.entries, view_.entries + view_.n,
-                         [&](const Entry<W>& entry) { return codes[entry.row] == wanted; });
-    });
-  }
-
-  std::vector<std::uint8_t> codes_present(const FrameColumn& column) const {
-    std::vector<std::uint8_t> present(std::size_t{column.n_codes} + 1, 0);
-    column.codes->visit([&](const auto* codes) {
-      for (std::uint32_t i = 0; i < view_.n; ++i) present[codes[view_.entries[i].row]] = 1;
-    });
-    return present;
-  }
-
-  Routing route_nominal(const FrameColumn& column, const Candidate& candidate) {
-    const auto present = codes_present(column);
-    Routing routing;
-    auto& branch = routing.branch_of_code;
-    branch.assign(present.size(), -1);
-    if (options_.nominal_splits == NominalSplits::binary) {
-      routing.n_children = 2;
-      for (std::size_t code = 0; code < present.size(); ++code) branch[code] = present[code] ? 1 : -1;
-      for (const std::uint32_t code : left_codes(context_, view_, candidate, scratch_[0])) branch[code] = 0;
-    } else {
-      const bool separate = options_.missing == Missing::separate;
-      const bool declared_missing = separate && dataset_.columns[static_cast<std::size_t>(column.feature)].has_missing;
-      bool any_absent = false;
-      for (std::size_t code = 0; code < present.size(); ++code) {
-        const bool missing = code == column.n_codes;
-        if (present[code] && !(missing && !separate)) branch[code] = routing.n_children++;
-        else any_absent |= missing ? declared_missing : !present[code];
-      }
-      // All values that are absent here share one empty leaf.
-      if (any_absent) {
-        for (std::size_t code = 0; code < present.size(); ++code)
-          if (branch[code] < 0 && (code < column.n_codes || declared_missing)) branch[code] = routing.n_children;
-        ++routing.n_children;
-      }
-    }
-    routing.rule.category_branch.assign(branch.begin(), branch.end() - 1);
-    if (options_.missing == Missing::separate) routing.rule.missing_branch = branch.back();
-    else branch.back() = routing.n_children;
-    return routing;
-  }
-
-  // Between the values of two rows of the frame.
-  double threshold(const Frame& frame, const FrameColumn& column, RowId low_row, RowId high_row) const {
-    const Column& whole = dataset_.columns[static_cast<std::size_t>(column.feature)];
-    const RowId low = frame.dataset_row(low_row), high = frame.dataset_row(high_row);
-    double middle = 0;
-    if (!whole.values.empty())
-      middle = midpoint(whole.values[whole.codes.at(low)], whole.values[whole.codes.at(high)]);
-    else if (!whole.bin_low.empty())
-      middle = midpoint(whole.bin_high[whole.codes.at(low)], whole.bin_low[whole.codes.at(high)]);
-    else
-      middle = midpoint(dataset_.matrix.at(low, column.feature), dataset_.matrix.at(high, column.feature));
-    if (!options_.thresholds_from_data) return middle;
-    return *(std::upper_bound(whole.distinct.begin(), whole.distinct.end(), middle) - 1);
-  }
-
-  // Rows with the largest code on the left of the cut and with the smallest known one on its right.
-  std::pair<RowId, RowId> neighbours(const FrameColumn& column, std::uint32_t cut) const {
-    return column.codes->visit([&](const auto* codes) {
-      RowId low = 0, high = 0;
-      std::uint32_t below = 0, above = column.n_codes;
-      for (std::uint32_t i = 0; i < view_.n; ++i) {
-        const RowId row = view_.entries[i].row;
-        const std::uint32_t code = codes[row];
-        if (code <= cut && code >= below) {
-          below = code;
-          low = row;
-        } else if (code > cut && code < above) {
-          above = code;
-          high = row;
-        }
-      }
-      return std::pair{low, high};
-    });
-  }
-
-  static std::vector<Child<W>> ranges(const Window<W>& parent, const std::vector<std::uint32_t>& offsets) {
-    std::vector<Child<W>> children;
-    for (std::size_t c = 0; c + 1 < offsets.size(); ++c)
-      children.push_back({{parent.frame, parent.store, parent.begin + offsets[c], parent.begin + offsets[c + 1]}, {}});
-    return children;
-  }
-
-  std::vector<Child<W>> partition_with_missing(const Window<W>& window, const FrameColumn& column,
-                                                const Routing& routing) {
-    // One branch more than children: the rows to be divided.
-    auto offsets = partition_by(window, column, routing.branch_of_code, routing.n_children + 1, partition_scratch_);
-    const std::uint32_t n_known = offsets[offsets.size() - 2];
-    if (n_known == window.size()) {
-      offsets.pop_back();
-      return ranges(window, offsets);
-    }
-    return divide_missing(window, offsets);
-  }
-
-  // C4.5: a row whose tested value is missing goes to every branch, with weight in proportion to the branch's known rows.
-  std::vector<Child<W>> divide_missing(const Window<W>& window, const std::vector<std::uint32_t>& offsets) {
-    const std::size_t n_children = offsets.size() - 2;
-    const Entry<W>* old = window.entries();
-    std::vector<double> known(n_children, 0.0);
-    for (std::size_t c = 0; c < n_children; ++c)
-      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) known[c] += static_cast<double>(old[i].weight);
-    const double all_known = std::accumulate(known.begin(), known.end(), 0.0);
-    const auto heaviest = static_cast<std::size_t>(std::max_element(known.begin(), known.end()) - known.begin());
-    const std::uint32_t n_missing = offsets[n_children + 1] - offsets[n_children];
-    auto store = std::make_shared<Entries<W>>(window.size() + n_missing * (n_children - 1));
-    std::vector<Child<W>> children;
-    std::uint32_t end = 0;
-    const auto append = [&](std::uint32_t i, typename Entry<W>::Stored part) { (*store)[end++] = {old[i].row, old[i].label, part}; };
-    for (std::size_t c = 0; c < n_children; ++c) {
-      const std::uint32_t begin = end;
-      for (std::uint32_t i = offsets[c]; i < offsets[c + 1]; ++i) append(i, old[i].weight);
-      for (std::uint32_t i = offsets[n_children]; i < offsets[n_children + 1] && known[c] > 0; ++i) {
-        const auto share = static_cast<double>(old[i].weight);
-        const bool whole = share < kMinShare * weight(window.frame->dataset_row(old[i].row));
-        if (!whole) append(i, static_cast<typename Entry<W>::Stored>(share * known[c] / all_known));
-        else if (c == heaviest) append(i, old[i].weight);
-      }
-      children.push_back({{window.frame, store, begin, end}, {}});
-    }
-    return children;
   }
 
   void add_children(const Task<W>& task, const Routing& routing, std::vector<Child<W>> children) {
@@ -583,6 +389,7 @@ class Grower {
   const Dataset& dataset_;
   const GrowOptions& options_;
   ThreadPool& pool_;
+  RuleMaker<W> rules_;
   Multiplicity multiplicity_;
   Interrupt* interrupt_ = nullptr;
   Placement* placement_ = nullptr;
@@ -595,8 +402,8 @@ class Grower {
   std::vector<W> class_counts_;
   NodeView<W> view_;
   std::vector<ClassId> local_class_;
-  std::vector<std::int32_t> columns_, shuffled_;
-  std::vector<std::size_t> swaps_;
+  std::vector<std::int32_t> columns_;
+  ColumnDraw draw_;
   std::vector<Candidate> candidates_;
   std::vector<SearchScratch<W>> scratch_;
   CompactScratch compact_scratch_;
@@ -608,30 +415,6 @@ class Grower {
   std::vector<Slots> twig_branches_;
   std::array<Entry<W>, kTwigRows> twig_entries_;
 };
-
-// Whole-number arithmetic serves unless weights get divided or scaled, or are too large for its tables.
-bool weights_stay_whole(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options) {
-  if (!options.class_scale.empty()) return false;
-  const auto has_missing = [](const Column& column) { return column.has_missing; };
-  if (options.missing == Missing::fractional &&
-      std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
-    return false;
-  double total = dataset.n_rows(), heaviest = 1;
-  if (!dataset.weights.empty()) {
-    total = 0;
-    for (RowId row = 0; row < dataset.n_rows(); ++row) {
-      const double weight = dataset.weights[row];
-      if (weight != std::floor(weight)) return false;
-      const double of_copies = multiplicity.empty() ? weight : weight * multiplicity[row];
-      total += of_copies;
-      heaviest = std::max(heaviest, of_copies);
-    }
-  } else if (!multiplicity.empty()) {
-    total = static_cast<double>(std::accumulate(multiplicity.begin(), multiplicity.end(), std::uint64_t{0}));
-    heaviest = *std::max_element(multiplicity.begin(), multiplicity.end());
-  }
-  return heaviest <= Entry<std::uint32_t>::kMostWeight && total <= std::max<double>(1 << 22, 2.0 * dataset.n_rows());
-}
 
 }  // namespace
 

@@ -127,6 +127,26 @@ std::optional<HistogramChoice> HistogramSearch::find_with(std::uint64_t key, con
   return choice;
 }
 
+NodeHistogram to_histogram(const double* table, std::size_t n_rows, std::size_t n_classes,
+                           std::span<const std::uint32_t> first) {
+  NodeHistogram histogram;
+  histogram.start.push_back(0);
+  for (std::size_t j = 0; j + 1 < first.size(); ++j) {
+    const std::uint32_t begin = first[j], end = first[j + 1];
+    if (begin > end || end > n_rows) throw std::invalid_argument("first: must rise, up to the rows of the table");
+    for (std::uint32_t row = begin; row < end; ++row)
+      for (std::size_t k = 0; k < n_classes; ++k) {
+        const double weight = table[row * n_classes + k];
+        if (weight <= 0) continue;
+        histogram.code.push_back(row - begin);
+        histogram.label.push_back(static_cast<ClassId>(k));
+        histogram.weight.push_back(weight);
+      }
+    histogram.start.push_back(static_cast<std::uint32_t>(histogram.code.size()));
+  }
+  return histogram;
+}
+
 std::uint64_t root_key(std::uint64_t seed) { return mix(seed); }
 std::uint64_t branch_key(std::uint64_t key, std::uint64_t branch) { return derive_key(key, branch + 1); }
 

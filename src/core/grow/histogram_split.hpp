@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "grow/split.hpp"
 
@@ -21,6 +22,12 @@ struct NodeHistogram {
   std::vector<ClassId> label;
   std::vector<double> weight;
 };
+
+// The entries that weigh anything in a table of n_classes weights for each code of each attribute; attribute j has the
+// rows first[j] .. first[j + 1], the last of them for missing values. Throws std::invalid_argument if the rows do not
+// exist.
+NodeHistogram to_histogram(const double* table, std::size_t n_rows, std::size_t n_classes,
+                           std::span<const std::uint32_t> first);
 
 struct HistogramChoice {
   Candidate candidate;              // its column is the attribute

@@ -6,6 +6,7 @@
 // anew: deep levels then touch memory that fits the first cache.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <type_traits>
 
@@ -83,7 +84,7 @@ class CodeSet {
     const std::uint32_t n_words = (limit + 63) / 64;
     for (std::uint32_t w = 0; w < n_words; ++w) {
       for (std::uint64_t bits = std::exchange(words_[w], 0); bits != 0; bits &= bits - 1)
-        f(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+        f(w * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)));
     }
   }
 
@@ -100,6 +101,20 @@ struct CompactScratch {
 // Moves the window onto a new frame that holds just its rows, in window order.
 template <class W>
 void compact(Window<W>& window, CompactScratch& scratch);
+
+// Whether that is worth its while: a window this many times smaller than its frame gets a frame of its own,
+inline constexpr std::uint32_t kShrink = 4;
+// unless the frame is this small anyway,
+inline constexpr RowId kSmallFrame = 64;
+// or stays in the second cache and has few codes to walk.
+inline constexpr std::size_t kCacheBytes = 512 << 10;
+
+template <class W>
+bool compacting_pays(const Window<W>& window) {
+  const Frame& frame = *window.frame;
+  if (frame.n_rows <= kSmallFrame || window.size() > frame.n_rows / kShrink) return false;
+  return frame.code_bytes > kCacheBytes || frame.most_codes > window.size();
+}
 
 // Buffers of the partition.
 template <class W>

@@ -5,8 +5,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 
-#include "grow/scan.hpp"
+#include "grow/two_sides.hpp"
 
 namespace petiole {
 
@@ -14,7 +15,7 @@ using Slots = std::uint64_t;  // a set of slots: bit i is slot i
 
 inline constexpr std::uint32_t kTwigRows = 64;
 
-inline std::uint32_t first_slot(Slots slots) { return static_cast<std::uint32_t>(__builtin_ctzll(slots)); }
+inline std::uint32_t first_slot(Slots slots) { return static_cast<std::uint32_t>(std::countr_zero(slots)); }
 
 // Calls f(slot) for every slot of the set in increasing order.
 template <class F>

@@ -31,7 +31,7 @@ class OptionChooser {
   bool is_in_reach(double rank) const { return rank + slack_ >= least_; }
 
   // found_out: where exact numbers are kept for others, if anywhere.
-  void offer(const Candidate& candidate, FoundOut* found_out = nullptr) {
+  void offer(const LazyCandidate& candidate, FoundOut* found_out = nullptr) {
     if (!is_in_reach(candidate.rank)) return;
     contenders_.push_back({{candidate.test, -1, candidate.count, 0}, candidate.rank, candidate.exact, found_out, 0});
     raise_least(candidate);
@@ -96,7 +96,7 @@ class OptionChooser {
 
   // The least rank that matters is that of the n-th set of rows. Tests with the same rows have the same weight and rank,
   // so those that agree in both are taken for one: at worst a few more contenders stay.
-  void raise_least(const Candidate& candidate) {
+  void raise_least(const LazyCandidate& candidate) {
     const auto is_above = [](const Best& best, double rank) { return best.rank > rank; };
     auto alike = std::lower_bound(best_.begin(), best_.end(), candidate.rank + same_, is_above);
     for (; alike != best_.end() && alike->rank >= candidate.rank - same_; ++alike)

@@ -115,7 +115,7 @@ struct Place {
 };
 
 // A test with what is known about the rows that satisfy it, before anyone has looked at them.
-struct Candidate {
+struct LazyCandidate {
   LazyTest test;
   double rank = 0;     // orders by gain, up to the slack unless exact
   bool exact = false;  // the rank follows from whole numbers and nothing else

@@ -76,7 +76,7 @@ class LazyNode {
   void tests_at(std::uint32_t attribute, const Place& place, Emit&& emit) {
     if (!place.known || !group(attribute)) return;
     if (data_.dataset.columns[attribute].nominal)
-      return without_each(attribute, [&](const Candidate& c) {
+      return without_each(attribute, [&](const LazyCandidate& c) {
         if (c.test.code != place.lower) emit(c);
       });
     const std::size_t below = groups_before(place.lower), from = groups_before(place.upper), n = n_groups();
@@ -141,9 +141,9 @@ class LazyNode {
     const Units count = of_two() ? a_ + b_ : child_.total;
     if (count < least_) return;
     const LazyTest test{attribute, sign, code_of(g)};
-    if (of_two()) return emit(Candidate{test, -gain_.ratio(a_, b_), true, count});
+    if (of_two()) return emit(LazyCandidate{test, -gain_.ratio(a_, b_), true, count});
     const bool exact = child_.is_pure() && !gain_.has_prior();
-    emit(Candidate{test, exact ? gain_.most() : child_.estimate(gain_), exact, count});
+    emit(LazyCandidate{test, exact ? gain_.most() : child_.estimate(gain_), exact, count});
   }
 
   // Nominal tests drop one group each.

@@ -113,7 +113,7 @@ void LazySearch::rank_tests(const Rows& rows, std::size_t n_wanted) {
   const ExactGain& gain = rows.shared ? rows.shared->gain() : node_.gain();
   const auto classes = rows.shared ? rows.shared->classes() : node_.classes();
   const auto look_at = [&](LazyOption& option) { look(rows.span(), classes, gain, option); };
-  const auto offer = [&](const Candidate& candidate, FoundOut* found_out = nullptr) {
+  const auto offer = [&](const LazyCandidate& candidate, FoundOut* found_out = nullptr) {
     if (!chooser_.is_in_reach(candidate.rank)) return;
     if (is_strict() && is_taken(rows.span(), candidate.test)) return;
     chooser_.offer(candidate, found_out);

@@ -11,13 +11,13 @@ class BestRanks {
   explicit BestRanks(std::size_t n) : n_(n) {}
 
   // Whether n tests before are better for certain.
-  bool full_of_better_than(const Candidate& candidate) const {
+  bool full_of_better_than(const LazyCandidate& candidate) const {
     if (ranks_.size() < n_) return false;
     const auto& [rank, exact] = ranks_.back();
     return exact && candidate.exact ? rank >= candidate.rank : rank > candidate.rank + 2 * kGainSlack;
   }
 
-  void add(const Candidate& candidate) {
+  void add(const LazyCandidate& candidate) {
     const std::pair<double, bool> entry(candidate.rank, candidate.exact);
     ranks_.insert(std::upper_bound(ranks_.begin(), ranks_.end(), entry, std::greater<>()), entry);
     if (ranks_.size() > n_) ranks_.pop_back();
@@ -39,13 +39,14 @@ SharedNode::SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag&
   total_ = node.total();
   if (!node.can_branch()) return;
   gain_ = ExactGain(counts_, node.gain().prior());
-  std::vector<Candidate> found;
+  std::vector<LazyCandidate> found;
   for (std::uint32_t j = 0; j < n_attributes; ++j) {
     start_.push_back(static_cast<std::uint32_t>(candidates_.size()));
     found.clear();
-    node.all_tests(j, [&](const Candidate& candidate) { found.push_back(candidate); });
+    node.all_tests(j, [&](const LazyCandidate& candidate) { found.push_back(candidate); });
     // The largest child first: a query that may use a test may use all of the sign with larger children.
-    const auto change = std::find_if(found.begin(), found.end(), [](const Candidate& c) { return c.test.sign == Sign::less; });
+    const auto is_less = [](const LazyCandidate& c) { return c.test.sign == Sign::less; };
+    const auto change = std::find_if(found.begin(), found.end(), is_less);
     std::reverse(found.begin(), change);
     std::reverse(change, found.end());
     const auto n_first = static_cast<std::size_t>(change - found.begin());
@@ -57,7 +58,7 @@ SharedNode::SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag&
   found_out_ = std::vector<FoundOut>(candidates_.size());
 }
 
-void SharedNode::keep_best(std::span<const Candidate> found, std::size_t n_kept) {
+void SharedNode::keep_best(std::span<const LazyCandidate> found, std::size_t n_kept) {
   // Any query may use all nominal tests but one.
   const bool nominal = !found.empty() && found[0].test.sign == Sign::differs;
   if (nominal || found.size() <= n_kept) {
@@ -65,7 +66,7 @@ void SharedNode::keep_best(std::span<const Candidate> found, std::size_t n_kept)
     return;
   }
   BestRanks best(n_kept);
-  for (const Candidate& candidate : found) {
+  for (const LazyCandidate& candidate : found) {
     if (best.full_of_better_than(candidate)) continue;
     best.add(candidate);
     candidates_.push_back(candidate);
@@ -74,7 +75,7 @@ void SharedNode::keep_best(std::span<const Candidate> found, std::size_t n_kept)
 
 std::size_t SharedNode::n_bytes() const {
   return sizeof(SharedNode) + rows_.capacity() * sizeof(RowId) + counts_.size() * (sizeof(Units) + sizeof(ClassId)) +
-         candidates_.size() * (sizeof(Candidate) + sizeof(FoundOut)) + start_.size() * sizeof(std::uint32_t);
+         candidates_.size() * (sizeof(LazyCandidate) + sizeof(FoundOut)) + start_.size() * sizeof(std::uint32_t);
 }
 
 }  // namespace petiole

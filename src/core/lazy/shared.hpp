@@ -37,7 +37,7 @@ class SharedNode {
   void tests_at(std::uint32_t attribute, const Place& place, Emit&& emit) const {
     if (!place.known) return;
     for (std::size_t i = start_[attribute]; i < start_[attribute + 1]; ++i) {
-      const Candidate& candidate = candidates_[i];
+      const LazyCandidate& candidate = candidates_[i];
       const LazyTest& test = candidate.test;
       const bool holds = test.sign == Sign::greater ? test.code < place.lower
                          : test.sign == Sign::less  ? test.code >= place.upper
@@ -47,14 +47,14 @@ class SharedNode {
   }
 
  private:
-  void keep_best(std::span<const Candidate> found, std::size_t n_kept);
+  void keep_best(std::span<const LazyCandidate> found, std::size_t n_kept);
 
   std::vector<RowId> rows_;
   std::vector<ClassId> classes_;
   std::vector<Units> counts_;
   Units total_ = 0;
   ExactGain gain_;
-  std::vector<Candidate> candidates_;
+  std::vector<LazyCandidate> candidates_;
   std::vector<std::uint32_t> start_;  // of each attribute's candidates; empty if no test can be made
   mutable std::vector<FoundOut> found_out_;
 };

@@ -69,6 +69,25 @@ struct Members {
   };
   std::vector<OfTree> trees;
   std::size_t n_rows = 0;
+
+  // Rows whose leaves are known. leaves: n_rows x n_trees; copies: the same, or null: out of bag everywhere. n_leaves: of
+  // each tree. Throws std::invalid_argument if there is no such leaf.
+  static Members at_leaves(const LeafId* leaves, const std::uint16_t* copies, std::size_t n_rows,
+                           const std::vector<LeafId>& n_leaves);
+
+  // The sample that was drawn for a tree: how often each row is in it. More copies than fit count as the most that do.
+  void set_copies(std::size_t tree, const std::uint32_t* copies);
+
+  // Takes the trees of other members of the same rows, which are empty afterwards.
+  void append(Members& more);
 };
+
+// The leaves of rows in one tree one after the other: those of row i are [start[i], start[i+1]).
+struct LeafShares {
+  std::vector<std::int64_t> start{0};
+  std::vector<LeafId> leaf;
+  std::vector<double> share;
+};
+LeafShares leaf_shares(const TreeReach& reach);
 
 }  // namespace petiole

@@ -73,6 +73,13 @@ class Ballot {
   Ballot(std::vector<std::vector<ClassId>> leaf_votes, LeafFrequencies frequencies, std::vector<double> prior)
       : leaf_votes_(std::move(leaf_votes)), frequencies_(std::move(frequencies)), prior_(std::move(prior)) {}
 
+  // The ballot of a forest whose leaves vote as they were counted.
+  static Ballot of(const Forest& forest, std::vector<double> prior, ThreadPool& pool) {
+    std::vector<std::vector<ClassId>> votes;
+    for (const PackedTree& tree : forest.trees) votes.push_back(tree.vote.widened<ClassId>());
+    return Ballot(std::move(votes), LeafFrequencies(forest, pool), std::move(prior));
+  }
+
   std::size_t n_classes() const { return prior_.size(); }
   std::size_t n_trees() const { return leaf_votes_.size(); }
   std::size_t n_leaves(std::size_t tree) const { return leaf_votes_[tree].size(); }

@@ -1,3 +1,4 @@
+// Sending rows down one tree.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 

@@ -1,8 +1,9 @@
-#include <nanobind/stl/optional.h>
+// Queries whose values are perturbed.
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
 #include "base/normal_cdf.hpp"
+#include "rows.hpp"
 #include "soft/out_of_bag.hpp"
 #include "soft/route.hpp"
 
@@ -11,9 +12,6 @@ namespace petiole::bindings {
 using namespace nb::literals;
 
 namespace {
-
-using Labels = Vector<std::int32_t>;
-using Weights = std::optional<Vector<double>>;
 
 Perturbation make_perturbation(bool independent_tests, double tolerance, const Vector<double>& scale,
                                const Vector<double>& swap, const std::vector<Vector<double>>& frequencies) {
@@ -32,9 +30,7 @@ void check_fits(const SoftRouter& router, const Matrix& matrix, const Perturbati
 }
 
 void check_tables(const SoftRouter& router, const LeafTables& tables) {
-  bool fits = tables.n_trees() == router.n_trees();
-  for (std::size_t t = 0; fits && t < router.n_trees(); ++t) fits = tables.n_leaves(t) == router.n_leaves(t);
-  if (!fits) throw nb::value_error("the tables belong to other trees");
+  if (!same_leaves(router, tables)) throw nb::value_error("the tables belong to other trees");
 }
 
 void check_counted(const SoftRouter& router, const Matrix& matrix, const Members* counted) {
@@ -66,8 +62,8 @@ nb::object average(const SoftRouter& router, const FloatMatrix& array, const Lea
   return to_table(std::move(out), n_rows, tables.n_columns());
 }
 
-Members members(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation, const Members* counted,
-                int n_threads) {
+Members members(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation,
+                const Members* counted, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_fits(router, matrix, perturbation);
   check_counted(router, matrix, counted);
@@ -81,31 +77,10 @@ nb::tuple leaves(const SoftRouter& router, const FloatMatrix& array, const Pertu
                  int n_threads) {
   if (tree >= router.n_trees()) throw nb::index_error("there is no such tree");
   const Members found = members(router, array, perturbation, nullptr, n_threads);
-  std::vector<std::int64_t> start{0};
-  std::vector<LeafId> leaf;
-  std::vector<double> mass;
-  for (std::size_t row = 0; row < found.n_rows; ++row) {
-    found.trees[tree].reach.visit(row, [&](LeafId at, double share) {
-      leaf.push_back(at);
-      mass.push_back(share);
-    });
-    start.push_back(static_cast<std::int64_t>(leaf.size()));
-  }
-  return nb::make_tuple(to_numpy(std::move(start)), to_numpy(std::move(leaf)), to_numpy(std::move(mass)));
+  LeafShares flat = leaf_shares(found.trees[tree].reach);
+  return nb::make_tuple(to_numpy(std::move(flat.start)), to_numpy(std::move(flat.leaf)),
+                        to_numpy(std::move(flat.share)));
 }
-
-struct KnownRows {
-  std::vector<ClassId> labels;
-  TrainingRows view;
-  KnownRows(std::size_t n_rows, int n_classes, const Labels& given, const Weights& weights)
-      : labels(given.data(), given.data() + given.shape(0)) {
-    if (labels.size() != n_rows || (weights && weights->shape(0) != n_rows))
-      throw nb::value_error("one label and weight per row");
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      if (given.data()[i] < 0 || given.data()[i] >= n_classes) throw nb::value_error("labels: there is no such class");
-    view = {labels.data(), weights ? weights->data() : nullptr};
-  }
-};
 
 nb::tuple loss(const SoftRouter& router, const FloatMatrix& array, const Labels& labels, const Weights& weights,
                const LeafTables& tables, const Perturbation& perturbation, const Members* counted, double floor,
@@ -114,7 +89,8 @@ nb::tuple loss(const SoftRouter& router, const FloatMatrix& array, const Labels&
   check_fits(router, matrix, perturbation);
   check_tables(router, tables);
   check_counted(router, matrix, counted);
-  const KnownRows rows(static_cast<std::size_t>(matrix.n_rows), static_cast<int>(tables.n_columns()), labels, weights);
+  const Rows rows(static_cast<std::size_t>(matrix.n_rows), labels, weights);
+  require_classes(labels, static_cast<int>(tables.n_columns()));
   std::vector<double> slopes(perturbation.scale.size(), 0.0);
   const double value = run_interruptible([&](Interrupt& interrupt) {
     ThreadPool pool(n_threads);
@@ -131,7 +107,8 @@ void check_same_rows(const Members& asked, const Members& counted, std::size_t n
 nb::object oob_frequencies(const Members& asked, const Members& counted, const LeafTables& counts, double oob_weight,
                            const Labels& labels, const Weights& weights, int n_threads) {
   check_same_rows(asked, counted, counts.n_trees());
-  const KnownRows rows(asked.n_rows, static_cast<int>(counts.n_columns()), labels, weights);
+  const Rows rows(asked.n_rows, labels, weights);
+  require_classes(labels, static_cast<int>(counts.n_columns()));
   std::vector<double> out(asked.n_rows * counts.n_columns());
   {
     nb::gil_scoped_release release;
@@ -146,7 +123,8 @@ nb::object oob_rows(const Members& asked, const Members& counted, const VoteTabl
                     const Labels& labels, const Weights& weights, int n_threads) {
   check_same_rows(asked, counted, tables.n_trees());
   const auto width = static_cast<std::size_t>(tables.n_classes());
-  const KnownRows rows(asked.n_rows, tables.n_classes(), labels, weights);
+  const Rows rows(asked.n_rows, labels, weights);
+  require_classes(labels, tables.n_classes());
   if (filed.shape(0) != asked.n_rows || winners.shape(0) != asked.n_rows || votes.shape(0) != asked.n_rows ||
       votes.shape(1) != width)
     throw nb::value_error("one vote to file by, one winner, and one number of votes per class, for each row");
@@ -154,8 +132,8 @@ nb::object oob_rows(const Members& asked, const Members& counted, const VoteTabl
   {
     nb::gil_scoped_release release;
     ThreadPool pool(n_threads);
-    soft_out_of_bag_rows({asked, counted, rows.view, oob_weight}, tables, {filed.data(), winners.data(), votes.data()}, which,
-                         pool, out.data());
+    soft_out_of_bag_rows({asked, counted, rows.view, oob_weight}, tables, {filed.data(), winners.data(), votes.data()},
+                         which, pool, out.data());
   }
   return to_table(std::move(out), asked.n_rows, width);
 }
@@ -185,8 +163,8 @@ void bind_soft(nb::module_& m) {
            "floor"_a, "n_threads"_a = 1, "Log-loss in nats, and its slopes by the logarithms of the scales.");
   m.def("soft_out_of_bag_frequencies", &oob_frequencies, "asked"_a, "counted"_a, "counts"_a, "oob_weight"_a, "labels"_a,
         "weights"_a.none(), "n_threads"_a);
-  m.def("soft_out_of_bag_rows", &oob_rows, "asked"_a, "counted"_a, "tables"_a, "filed"_a, "winners"_a, "votes"_a, "which"_a,
-        "oob_weight"_a, "labels"_a, "weights"_a.none(), "n_threads"_a);
+  m.def("soft_out_of_bag_rows", &oob_rows, "asked"_a, "counted"_a, "tables"_a, "filed"_a, "winners"_a, "votes"_a,
+        "which"_a, "oob_weight"_a, "labels"_a, "weights"_a.none(), "n_threads"_a);
   m.def("normal_cdf", &cdf_of, "values"_a, "The standard normal distribution function.");
 }
 

@@ -1,3 +1,4 @@
+// Pruning one tree.
 #include <nanobind/stl/optional.h>
 
 #include "bindings.hpp"
@@ -29,8 +30,8 @@ void bind_prune(nb::module_& m) {
   m.def(
       "collapse", [](const nb::dict& arrays) { return to_arrays(collapse(from_arrays(arrays))); }, "arrays"_a,
       "Replaces subtrees that make no fewer training errors than a leaf would.");
-  m.def("prune_by_error", &prune_tree_by_error, "arrays"_a, "matrix"_a, "labels"_a, "weights"_a.none(), "confidence"_a, "z"_a,
-        "Collapses the tree, then prunes it by expected errors with subtree raising.");
+  m.def("prune_by_error", &prune_tree_by_error, "arrays"_a, "matrix"_a, "labels"_a, "weights"_a.none(), "confidence"_a,
+        "z"_a, "Collapses the tree, then prunes it by expected errors with subtree raising.");
 }
 
 }  // namespace petiole::bindings

@@ -1,8 +1,7 @@
 // Counts that add up: of leaves, and of leaves by vote.
-#include <nanobind/stl/optional.h>
-
 #include "bindings.hpp"
 #include "forest/counts.hpp"
+#include "rows.hpp"
 #include "tree_fields.hpp"
 
 namespace petiole::bindings {
@@ -11,29 +10,17 @@ using namespace nb::literals;
 
 namespace {
 
-using Weights = std::optional<Vector<double>>;
-
-ForestCounts count(const Members& members, const Vector<std::int32_t>& labels, const Weights& weights, int n_classes,
+ForestCounts count(const Members& members, const Labels& labels, const Weights& weights, int n_classes,
                    bool distinct, int n_threads) {
-  const std::vector<ClassId> classes(labels.data(), labels.data() + labels.shape(0));
-  if (classes.size() != members.n_rows || (weights && weights->shape(0) != classes.size()))
-    throw nb::value_error("one label and weight per row");
-  for (const ClassId label : classes)
-    if (label >= n_classes) throw nb::value_error("labels: unknown class");
+  const Rows rows(members.n_rows, labels, weights);
+  require_classes(labels, n_classes);
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
-  return count_members(members, {classes.data(), weights ? weights->data() : nullptr}, n_classes, distinct, pool);
+  return count_members(members, rows.view, n_classes, distinct, pool);
 }
 
 void require_alike(const ForestCounts& one, const ForestCounts& two) {
-  if (one.n_classes != two.n_classes || one.trees.size() != two.trees.size())
-    throw nb::value_error("the counts belong to different forests");
-  const auto alike = [](const LeafCounts& a, const LeafCounts& b) {
-    return a.n_entries().empty() || b.n_entries().empty() || a.n_entries().size() == b.n_entries().size();
-  };
-  for (std::size_t t = 0; t < one.trees.size(); ++t)
-    if (!alike(one.trees[t].in_bag, two.trees[t].in_bag) || !alike(one.trees[t].out_of_bag, two.trees[t].out_of_bag))
-      throw nb::value_error("the counts belong to different forests");
+  if (!are_alike(one, two)) throw nb::value_error("the counts belong to different forests");
 }
 
 ForestCounts plus(const ForestCounts& counts, const ForestCounts& more, double scale, int n_threads) {
@@ -47,8 +34,8 @@ nb::dict to_state(const ForestCounts& counts) {
   nb::dict state;
   state["n_classes"] = counts.n_classes;
   state["n_trees"] = counts.trees.size();
-  join_counts(state, "in_bag", counts, &ForestCounts::OfTree::in_bag);
-  join_counts(state, "out_of_bag", counts, &ForestCounts::OfTree::out_of_bag);
+  store_counts(state, "in_bag", counts, &ForestCounts::OfTree::in_bag);
+  store_counts(state, "out_of_bag", counts, &ForestCounts::OfTree::out_of_bag);
   return state;
 }
 
@@ -58,8 +45,8 @@ ForestCounts from_state(const nb::dict& state) {
   const auto n_trees = nb::cast<std::size_t>(state["n_trees"]);
   if (counts.n_classes < 1 || n_trees > (std::size_t{1} << 31)) throw nb::value_error("not the counts of a forest");
   counts.trees.resize(n_trees);
-  split_counts(state, "in_bag", counts, &ForestCounts::OfTree::in_bag);
-  split_counts(state, "out_of_bag", counts, &ForestCounts::OfTree::out_of_bag);
+  load_counts(state, "in_bag", counts, &ForestCounts::OfTree::in_bag);
+  load_counts(state, "out_of_bag", counts, &ForestCounts::OfTree::out_of_bag);
   return counts;
 }
 
@@ -99,15 +86,12 @@ void bind_counts(nb::module_& m) {
       .def_prop_ro("n_trees", [](const ForestCounts& counts) { return counts.trees.size(); })
       .def_prop_ro("n_classes", [](const ForestCounts& counts) { return counts.n_classes; })
       .def("plus", &plus, "more"_a, "scale"_a = 1.0, "n_threads"_a = 1, "scale times these plus the others.")
-      .def("out_of_bag_alone", [](const ForestCounts& counts) {
-        ForestCounts alone = counts;
-        for (auto& tree : alone.trees) tree.in_bag = LeafCounts();
-        return alone;
-      }, "Without in-bag counts.")
+      .def("out_of_bag_alone", &ForestCounts::out_of_bag_alone, "Without in-bag counts.")
       .def("table", &table, "tree"_a, "out_of_bag"_a, "The counts of one tree, leaves x classes.")
       .def("placed_in", [](const ForestCounts& counts, const Forest& forest, const Weights& prior, int n_threads) {
         return replaced(forest, counts, prior, n_threads);
-      }, "forest"_a, "prior"_a.none(), "n_threads"_a = 1, "The same trees with these counts; with a prior leaves vote anew.");
+      }, "forest"_a, "prior"_a.none(), "n_threads"_a = 1,
+      "The same trees with these counts; with a prior leaves vote anew.");
 }
 
 }  // namespace petiole::bindings

@@ -1,9 +1,10 @@
+// Lazy option trees.
 #include <nanobind/stl/optional.h>
 
 #include <chrono>
 
 #include "bindings.hpp"
-#include "lazy/options.hpp"
+#include "lazy/graph_arrays.hpp"
 
 namespace petiole::bindings {
 
@@ -54,7 +55,8 @@ LazyOptionTrees* make_trees(const FloatMatrix& matrix, const Vector<std::int32_t
 }
 
 Matrix checked(const LazyOptionTrees& trees, const FloatMatrix& queries) {
-  if (queries.shape(1) != trees.n_attributes()) throw nb::value_error("queries: must have the columns of the training rows");
+  if (queries.shape(1) != trees.n_attributes())
+    throw nb::value_error("queries: must have the columns of the training rows");
   return as_matrix(queries);
 }
 
@@ -64,7 +66,8 @@ nb::object predict(const LazyOptionTrees& trees, const FloatMatrix& queries, con
   std::span<const RowId> training_rows;
   if (rows) training_rows = {rows->data(), rows->shape(0)};
   const auto exists = [&](RowId row) { return row < trees.data().dataset.n_rows(); };
-  if (rows && (training_rows.size() != queries.shape(0) || !std::all_of(training_rows.begin(), training_rows.end(), exists)))
+  const bool all_exist = std::all_of(training_rows.begin(), training_rows.end(), exists);
+  if (rows && (training_rows.size() != queries.shape(0) || !all_exist))
     throw nb::value_error("rows: must name the training row of each query");
   auto answers = run_reporting(report, [&](Interrupt& interrupt, Progress& progress) {
     ThreadPool pool(n_threads);
@@ -74,47 +77,23 @@ nb::object predict(const LazyOptionTrees& trees, const FloatMatrix& queries, con
   return to_table(std::move(answers), queries.shape(0), static_cast<std::size_t>(trees.n_classes()));
 }
 
-// The value that a code stands for: a category's own code, or a number.
-double value_of(const LazyOptionTrees& trees, const LazyTest& test) {
-  const Column& column = trees.data().dataset.columns[test.attribute];
-  return column.nominal ? static_cast<double>(test.code) : column.distinct[test.code];
-}
-
 nb::dict explain(const LazyOptionTrees& trees, const FloatMatrix& query, const LazyTreeOptions& options, int bag) {
   const Matrix matrix = checked(trees, query);
   if (matrix.n_rows != 1) throw nb::value_error("query: must be one row");
   if (bag < 0 || bag >= trees.n_bags()) throw nb::index_error("there is no such sample");
   const LazyGraph graph =
       run_interruptible([&](Interrupt& interrupt) { return trees.explain(matrix, options, bag, interrupt); });
-  const std::size_t n_classes = static_cast<std::size_t>(trees.n_classes());
-  std::vector<double> counts(graph.nodes.size() * n_classes, 0.0), value, gain, share;
-  std::vector<std::int32_t> first_option, feature, sign, child;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const LazyGraph::Node& node = graph.nodes[i];
-    first_option.push_back(static_cast<std::int32_t>(feature.size()));
-    share.push_back(node.share);
-    for (std::uint32_t c = 0; c < node.n_counts; ++c) {
-      const auto& [k, count] = graph.counts[node.first_count + c];
-      counts[i * n_classes + k] = static_cast<double>(count) * trees.data().unit;
-    }
-    for (const LazyGraph::Edge& edge : graph.options(static_cast<std::uint32_t>(i))) {
-      feature.push_back(static_cast<std::int32_t>(edge.option.test.attribute));
-      sign.push_back(static_cast<std::int32_t>(edge.option.test.sign));
-      value.push_back(value_of(trees, edge.option.test));
-      gain.push_back(static_cast<double>(edge.option.units) / kGainUnits);
-      child.push_back(static_cast<std::int32_t>(edge.child));
-    }
-  }
-  first_option.push_back(static_cast<std::int32_t>(feature.size()));
+  LazyGraphArrays flat = to_arrays(graph, trees.data());
   nb::dict arrays;
-  arrays["class_counts"] = to_table(std::move(counts), graph.nodes.size(), n_classes);
-  arrays["share"] = to_numpy(std::move(share));
-  arrays["first_option"] = to_numpy(std::move(first_option));
-  arrays["feature"] = to_numpy(std::move(feature));
-  arrays["sign"] = to_numpy(std::move(sign));
-  arrays["value"] = to_numpy(std::move(value));
-  arrays["gain"] = to_numpy(std::move(gain));
-  arrays["child"] = to_numpy(std::move(child));
+  arrays["class_counts"] =
+      to_table(std::move(flat.class_counts), graph.nodes.size(), static_cast<std::size_t>(trees.n_classes()));
+  arrays["share"] = to_numpy(std::move(flat.share));
+  arrays["first_option"] = to_numpy(std::move(flat.first_option));
+  arrays["feature"] = to_numpy(std::move(flat.feature));
+  arrays["sign"] = to_numpy(std::move(flat.sign));
+  arrays["value"] = to_numpy(std::move(flat.value));
+  arrays["gain"] = to_numpy(std::move(flat.gain));
+  arrays["child"] = to_numpy(std::move(flat.child));
   return arrays;
 }
 
@@ -142,11 +121,12 @@ void bind_lazy(nb::module_& m) {
       .def_rw("n_bags", &LazyBagOptions::n_bags)
       .def_rw("seed", &LazyBagOptions::seed);
   nb::class_<LazyOptionTrees>(m, "LazyOptionTrees", "Coded training rows that answer queries by lazy option trees.")
-      .def_static("of", &make_trees, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "bags"_a, "n_classes"_a,
-                  "n_threads"_a, nb::rv_policy::take_ownership)
+      .def_static("of", &make_trees, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "bags"_a,
+                  "n_classes"_a, "n_threads"_a, nb::rv_policy::take_ownership)
       .def("predict", &predict, "queries"_a, "options"_a, "rows"_a.none(), "n_threads"_a, "report"_a.none(),
            "Class probabilities of the queries; if they are training rows, by the samples that they are not in.")
-      .def("explain", &explain, "query"_a, "options"_a, "bag"_a, "The nodes and options of one query in one sample, by name.");
+      .def("explain", &explain, "query"_a, "options"_a, "bag"_a,
+           "The nodes and options of one query in one sample, by name.");
 }
 
 }  // namespace petiole::bindings

@@ -1,3 +1,4 @@
+// Leaf estimators.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -19,12 +20,14 @@ struct CountsHolder {
   Table counts;
   NodeCounts view;
 
-  CountsHolder(Vector<std::int32_t> parent_, Vector<std::int32_t> top_down_, Vector<std::uint8_t> is_leaf_, Table counts_)
+  CountsHolder(Vector<std::int32_t> parent_, Vector<std::int32_t> top_down_, Vector<std::uint8_t> is_leaf_,
+               Table counts_)
       : parent(parent_), top_down(top_down_), is_leaf(is_leaf_), counts(counts_) {
     const std::size_t n = parent.shape(0);
     if (n == 0 || top_down.shape(0) != n || is_leaf.shape(0) != n || counts.shape(0) != n)
       throw nb::value_error("the arrays of a tree must have one entry per node");
-    view = {{parent.data(), n}, {top_down.data(), n}, {is_leaf.data(), n}, {counts.data(), counts.size()}, counts.shape(1)};
+    view = {{parent.data(), n}, {top_down.data(), n}, {is_leaf.data(), n}, {counts.data(), counts.size()},
+            counts.shape(1)};
   }
 
   std::span<const double> per_node(const Vector<double>& values) const {
@@ -69,8 +72,8 @@ void bind_estimate(nb::module_& m) {
         return nb::make_tuple(cost, to_numpy(std::move(gradient)));
       }, "alpha"_a);
   nb::class_<CountsHolder>(m, "NodeCounts", "The class counts of a tree's nodes, as leaf estimators see them.")
-      .def(nb::init<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Table>(), "parent"_a, "top_down"_a,
-           "is_leaf"_a, "counts"_a)
+      .def(nb::init<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Table>(), "parent"_a,
+           "top_down"_a, "is_leaf"_a, "counts"_a)
       .def("m_branch", [](const CountsHolder& self, double M, Height height) {
         return self.reshaped(m_branch(self.view, M, height));
       }, "M"_a, "height"_a)
@@ -100,13 +103,9 @@ void bind_estimate(nb::module_& m) {
   m.def("stirling_ratios", [](double n, const std::vector<double>& tables) {
     StirlingRatios ratios;
     ratios.prepare(n);
-    std::vector<double> result;
-    for (const double t : tables) {
-      if (!(t >= 1 && t < n)) throw nb::value_error("t must lie between 1 and n - 1");
-      result.push_back(ratios.next_table(n, t));
-    }
-    return result;
-  }, "n"_a, "tables"_a, "S(n, t+1) / S(n, t) of the unsigned Stirling numbers of the first kind, for each t of `tables`.");
+    return ratios.next_tables(n, tables);
+  }, "n"_a, "tables"_a,
+  "S(n, t+1) / S(n, t) of the unsigned Stirling numbers of the first kind, for each t of `tables`.");
 }
 
 }  // namespace petiole::bindings
