@@ -43,7 +43,9 @@ class Rules:
     gain_prior: Fraction = Fraction(0)  # pseudo-rows with the class frequencies of the node, added to each child
     path_prior: Fraction = Fraction(0)  # pseudo-rows with the parent's answer, added to each node
     max_nodes: float = math.inf  # once a tree has so many nodes, further ones take their best option only
-    row_budget: int = 10**30  # likewise once the options have cost so many rows: those of their nodes, and 100 for each
+    # Likewise once the options have cost so many rows: those of their nodes, 100 for each, and more where there are many
+    # classes. After twice as many there are no further options.
+    row_budget: int = 10**30
 
 
 @dataclass
@@ -137,7 +139,7 @@ def grow(data: Data, query: list[Any], rules: Rules) -> Node:
     taken: set[frozenset[int]] = set()  # stays empty but for the strict rule
     root = Node(data.everyone())
     nodes: dict[Any, Node] = {}
-    rows_left = _choose(root, data, query, rules, set(), taken, len(nodes), rules.row_budget)
+    spent = _choose(root, data, query, rules, set(), taken, len(nodes), 0)
     nodes[frozenset(root.members), frozenset()] = root
     queue = [root]
     for node in queue:
@@ -148,7 +150,7 @@ def grow(data: Data, query: list[Any], rules: Rules) -> Node:
             if key not in nodes:
                 nodes[key] = Node(kept)
                 n_before = len(nodes) - 1
-                rows_left = _choose(nodes[key], data, query, rules, banned, taken, n_before, rows_left)
+                spent = _choose(nodes[key], data, query, rules, banned, taken, n_before, spent)
                 queue.append(nodes[key])
             node.children.append(nodes[key])
     return root
@@ -162,16 +164,19 @@ def _choose(
     banned: set[Test],
     taken: set[frozenset[int]],
     n_nodes: int,
-    rows_left: int,
+    spent: int,
 ) -> int:
-    """Gives the node its options; returns what is left of the row budget."""
+    """Gives the node its options; returns how many rows the options have cost until now."""
     node.options = choose_options(data, node.members, query, rules, banned, taken)
-    cost = len(node.members) + 100
-    most = max(1, rows_left // cost) if n_nodes < rules.max_nodes else 1
+    n_rows = len(node.members)
+    cost = n_rows + 100 + n_rows * min(n_rows, rules.n_classes) // 16
+    most = max(1, (rules.row_budget - spent) // cost) if n_nodes < rules.max_nodes else 1
+    if spent >= 2 * rules.row_budget:
+        most = 0
     node.options = node.options[:most]
     if rules.cousin_rule == "strict":
         taken |= {frozenset(i for i in node.members if test.holds(data.rows[i])) for test, _ in node.options}
-    return max(0, rows_left - len(node.options) * cost)
+    return spent + len(node.options) * cost
 
 
 def _banned(node: Node, i: int) -> set[Test]:

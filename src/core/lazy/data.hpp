@@ -22,13 +22,16 @@ struct LazyTreeOptions {
   double path_prior = 0;  // pseudo-rows like the parent's answer, added to each node before it answers
   std::size_t max_nodes = std::numeric_limits<std::size_t>::max();  // further nodes take their best option only
   std::uint32_t share_from = 1024;  // a node of so many rows is worth evaluating for all queries at once
-  // Each option costs about as much as looking at the rows of its node and a hundred more. Once the options of a tree have
-  // cost so many rows, further nodes take their best option only. 0: what `default_row_budget` says.
+  // Each option costs about as much as looking at the rows of its node and a hundred more, and a sixteenth of a row for
+  // each row and class. Once the options of a tree have cost so many rows, further nodes take their best option only, and
+  // none after twice as many. 0: what `default_row_budget` says.
   std::uint64_t row_budget = 0;
 
   // So much that a tree takes seconds at most, and more than 50 nodes of 3 options can ever cost.
   static std::uint64_t default_row_budget(std::size_t n_rows) { return 10'000'000 + 1000 * std::uint64_t{n_rows}; }
-  static std::uint64_t cost_of_option(std::size_t n_rows) { return std::uint64_t{n_rows} + 100; }
+  static std::uint64_t cost_of_option(std::size_t n_rows, std::size_t n_classes) {
+    return std::uint64_t{n_rows} + 100 + std::uint64_t{n_rows} * std::min(n_rows, n_classes) / 16;
+  }
 };
 
 enum class Sign : std::uint8_t { greater, less, differs };

@@ -35,7 +35,8 @@ const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::
   evaluations_.clear();
   ranking_.clear();
   pending_.clear();
-  rows_left_ = options_.row_budget > 0 ? options_.row_budget : LazyTreeOptions::default_row_budget(bag.rows.size());
+  row_budget_ = options_.row_budget > 0 ? options_.row_budget : LazyTreeOptions::default_row_budget(bag.rows.size());
+  rows_spent_ = 0;
   make_node(root_rows(), bag.hash, {});
   // The oldest first: where max_nodes cuts options short, it cuts them near the leaves.
   for (std::size_t next = 0; next < pending_.size(); ++next) expand(Pending(std::move(pending_[next])));
@@ -54,10 +55,10 @@ LazySearch::Rows LazySearch::root_rows() {
 // Chooses the node's options and, if it has some, leaves it to be expanded.
 std::uint32_t LazySearch::make_node(Rows&& rows, std::uint64_t hash, const Bans& bans) {
   // A node that may take nothing but the best test need not know the others.
-  const bool best_only = bans.empty() && most_options(rows.span().size()) == 1;
+  const bool best_only = bans.empty() && most_options(rows.span().size()) <= 1;
   const Evaluation& evaluation = evaluations_[evaluated(rows, hash, best_only)];
   take_options(evaluation, bans, rows.span());
-  rows_left_ -= std::min(rows_left_, chosen_.size() * LazyTreeOptions::cost_of_option(rows.span().size()));
+  rows_spent_ += chosen_.size() * LazyTreeOptions::cost_of_option(rows.span().size(), count_of_class_.size());
   const auto id = static_cast<std::uint32_t>(graph_.nodes.size());
   LazyGraph::Node node;
   node.first_count = evaluation.first_count;
@@ -126,10 +127,13 @@ void LazySearch::rank_tests(const Rows& rows, std::size_t n_wanted) {
   chooser_.finish(gain, *query_, data_.dataset, look_at, ranking_);
 }
 
-// How many options a node of so many rows may have: max_tests, as long as the tree has nodes and rows left to spend.
+// How many options a node of so many rows may have: max_tests, as long as the tree has nodes and rows left to spend. The
+// paths that are open then go on with one option each, which can be thousands of paths of hundreds of nodes: hence an end.
 std::size_t LazySearch::most_options(std::size_t n_rows) const {
+  if (rows_spent_ / 2 >= row_budget_) return 0;
   if (graph_.nodes.size() >= options_.max_nodes) return 1;
-  const std::uint64_t affordable = rows_left_ / LazyTreeOptions::cost_of_option(n_rows);
+  const std::uint64_t left = row_budget_ - std::min(row_budget_, rows_spent_);
+  const std::uint64_t affordable = left / LazyTreeOptions::cost_of_option(n_rows, count_of_class_.size());
   return std::clamp<std::uint64_t>(affordable, 1, static_cast<std::uint64_t>(options_.max_tests));
 }
 

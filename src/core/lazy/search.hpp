@@ -97,7 +97,7 @@ class LazySearch {
   std::size_t share_from_ = 0;
   const LazyQuery* query_ = nullptr;
   Interrupt* interrupt_ = nullptr;
-  std::uint64_t rows_left_ = 0;  // of the row budget
+  std::uint64_t row_budget_ = 0, rows_spent_ = 0;
 
   KeyTable known_;      // nodes by rows and bans; with the strict rule, rows that are a node or will be
   KeyTable evaluated_;  // evaluations by rows
