@@ -43,7 +43,7 @@ class Rules:
     gain_prior: Fraction = Fraction(0)  # pseudo-rows with the class frequencies of the node, added to each child
     path_prior: Fraction = Fraction(0)  # pseudo-rows with the parent's answer, added to each node
     max_nodes: float = math.inf  # once a tree has so many nodes, further ones take their best option only
-    # Likewise once the options have cost so many rows: those of their nodes, 100 for each, and more where there are many
+    # Likewise once the options have cost so many rows: those of their nodes, 100 for each, and more with many
     # classes. After twice as many there are no further options.
     row_budget: int = 10**30
 
