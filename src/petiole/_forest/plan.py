@@ -170,7 +170,10 @@ def find_rows(plan: ForestPlan, forest: Forest, rows: TrainingSet, n_threads: in
 
 def as_grown(plan: ForestPlan, tree: Tree, rows: TrainingSet, index: int) -> Tree:
     """A tree of the forest with the counts it was grown on, whatever ``count`` says."""
-    copies = plan.sample(rows, index)
+    return _with_copies(plan, tree, rows, plan.sample(rows, index))
+
+
+def _with_copies(plan: ForestPlan, tree: Tree, rows: TrainingSet, copies: npt.NDArray[np.uint32]) -> Tree:
     if plan.count == "copies" or copies.size == 0:
         return tree
     sample = _in_sample(rows, copies)
@@ -178,7 +181,8 @@ def as_grown(plan: ForestPlan, tree: Tree, rows: TrainingSet, index: int) -> Tre
 
 
 def _prune(plan: ForestPlan, tree: Tree, rows: TrainingSet, index: int) -> Tree:
-    whole, copies = as_grown(plan, tree, rows, index), plan.sample(rows, index)
+    copies = plan.sample(rows, index)
+    whole = _with_copies(plan, tree, rows, copies)
     if plan.pruning == "collapse":
         return collapse(whole)
     if plan.pruning == "error_based":
