@@ -23,7 +23,9 @@ from scipy.stats import binomtest, rankdata
 from sklearn.model_selection import StratifiedKFold
 
 from petiole import PETClassifier, Tree
-from petiole._tree.growing import TrainingSet, grow_tree
+from petiole._classifiers.base import encode_training
+from petiole._table.rows import EncodedRows
+from petiole._tree.growing import grow_tree
 from petiole._tree.held_out import cross_fit
 from petiole._tree.plan import TreePlan
 from petiole._tree.traversal import average
@@ -63,7 +65,7 @@ def run_data_set(name: str) -> dict[str, Any]:
     seconds = dict.fromkeys([*ESTIMATORS, "growth", "cross-fitting"], 0.0)
     folds = StratifiedKFold(10, shuffle=True, random_state=0).split(codes, codes)
     for train, test in folds:
-        encoder, training = PETClassifier.c44()._encode_training(frame.iloc[train], codes[train], None)
+        encoder, training = encode_training(PETClassifier.c44(), frame.iloc[train], codes[train], None)
         matrix, columns = encoder.transform(frame.iloc[test]), training.classes
         start = time.perf_counter()
         tree = _grow(training)
@@ -81,7 +83,7 @@ def run_data_set(name: str) -> dict[str, Any]:
     }
 
 
-def _grow(training: TrainingSet) -> Tree:
+def _grow(training: EncodedRows) -> Tree:
     return grow_tree(TreePlan.of(PETClassifier.c44()), training, seed=None, n_threads=1)
 
 

@@ -24,6 +24,7 @@ from forest_smoothing import by_data_set, run_splits, sign_test, split
 from scores import accuracy_change, aulc, log_loss_bits, zero_one_mse
 
 from petiole import BaggedPETClassifier, MOBESPClassifier, _core
+from petiole._estimates.vote_look_up import make_ballot
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "MOB-ESP": {},
@@ -66,10 +67,9 @@ def run_split(name: str, trial: int) -> dict[str, Any]:
 
 def voted(model: MOBESPClassifier, X: Any) -> np.ndarray:
     """The class with the votes of most trees, before anything is looked up; ties are broken as MOB-ESP breaks them."""
-    n_trees, rows = len(model.trees_), _core.VoteRows.winner
-    return model.vote_tables_.look_up(
-        model.trees_.router, model._encode(X), model._ballot, n_trees, rows, model._fallback, 1
-    )[0]
+    n_trees, rows, ballot = len(model.trees_), _core.VoteRows.winner, make_ballot(model.trees_, model.class_weights_)
+    matrix = model.encoder_.transform(X)
+    return model.vote_tables_.look_up(model.trees_.router, matrix, ballot, n_trees, rows, None, 1)[0]
 
 
 def print_tables(lines: list[dict[str, Any]]) -> None:

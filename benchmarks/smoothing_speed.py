@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from petiole import PETClassifier
+from petiole._classifiers.base import encode_training
 from petiole._tree.growing import grow_tree
 from petiole._tree.plan import TreePlan
 from petiole.datasets import load
@@ -39,7 +40,7 @@ def main() -> None:
     for name in ("letter", "adult"):
         frame, y, _ = load(name)
         model = PETClassifier.c44()
-        _, training = model._encode_training(frame, y, None)
+        _, training = encode_training(model, frame, y, None)
 
         def grow(model: PETClassifier = model, training: Any = training) -> Any:
             return grow_tree(TreePlan.of(model), training, seed=None, n_threads=1)

@@ -25,7 +25,7 @@ FORESTS = {
 
 
 def draw_rows(random, n):
-    """Twenty attributes, of which twelve matter, and probabilities between 0.02 and 0.98."""
+    """Twenty features, of which twelve matter, and probabilities between 0.02 and 0.98."""
     X = random.normal(size=(n, 20)).astype(np.float32)
     score = 1.5 * np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + (X[:, 3] > 0.5) * X[:, 4] - 0.5 * np.abs(X[:, 5])
     p = 0.02 + 0.96 / (1 + np.exp(-(score + 0.3 * X[:, 6:12].sum(axis=1))))

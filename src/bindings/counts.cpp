@@ -50,7 +50,7 @@ ForestCounts from_state(const nb::dict& state) {
   return counts;
 }
 
-nb::object table(const ForestCounts& counts, std::size_t tree, bool out_of_bag) {
+Array<double> table(const ForestCounts& counts, std::size_t tree, bool out_of_bag) {
   if (tree >= counts.trees.size()) throw nb::index_error("there is no such tree");
   const LeafCounts& of_tree = out_of_bag ? counts.trees[tree].out_of_bag : counts.trees[tree].in_bag;
   const std::size_t n_leaves = of_tree.n_entries().size(), width = static_cast<std::size_t>(counts.n_classes);

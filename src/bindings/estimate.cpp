@@ -39,8 +39,8 @@ struct CountsHolder {
       throw nb::value_error("the table must have the shape of the counts");
     return {values.data(), values.size()};
   }
-  nb::object reshaped(std::vector<double>&& table) const {
-    return to_numpy(std::move(table)).attr("reshape")(counts.shape(0), counts.shape(1));
+  Array<double> reshaped(std::vector<double>&& table) const {
+    return to_table(std::move(table), counts.shape(0), counts.shape(1));
   }
 };
 
@@ -65,7 +65,7 @@ void bind_estimate(nb::module_& m) {
       .def_rw("root_concentration", &HdpOptions::root_concentration)
       .def_rw("seed", &HdpOptions::seed);
   nb::class_<HgsLoss>(m, "HgsLoss", "A loss of HGS and its gradient by alpha.")
-      .def("__call__", [](HgsLoss& self, const Vector<double>& alpha) {
+      .def("__call__", [](HgsLoss& self, const Vector<double>& alpha) -> Tuple<double, Array<double>> {
         if (alpha.shape(0) != self.n_nodes()) throw nb::value_error("one alpha per node is needed");
         std::vector<double> gradient(self.n_nodes());
         const double cost = self({alpha.data(), alpha.shape(0)}, gradient);
@@ -85,12 +85,12 @@ void bind_estimate(nb::module_& m) {
       }, "table"_a, "v"_a)
       .def("leave_one_out_loss", [](const CountsHolder& self, Loss loss) {
         return HgsLoss::leave_one_out(self.view, loss);
-      }, "loss"_a, nb::keep_alive<0, 1>(), "The mean loss of the training examples, each left out.")
+      }, "loss"_a, nb::keep_alive<0, 1>(), "The mean loss of the training rows, each left out.")
       .def("held_out_loss", [](const CountsHolder& self, const Table& held_out, Loss loss) {
         return HgsLoss::held_out(self.view, self.table(held_out), loss);
       }, "held_out"_a, "loss"_a, nb::keep_alive<0, 1>(), "The summed loss of held-out rows.")
       .def("frequencies", [](const CountsHolder& self) { return self.reshaped(self.view.frequencies()); })
-      .def("hdp", [](const CountsHolder& self, const HdpOptions& options) {
+      .def("hdp", [](const CountsHolder& self, const HdpOptions& options) -> Tuple<Array<double>, double> {
         HdpResult result = run_interruptible([&](Interrupt& interrupt) { return hdp(self.view, options, interrupt); });
         return nb::make_tuple(self.reshaped(std::move(result.table)), result.mean_concentration);
       }, "options"_a, "The posterior mean of every node's class probabilities, and of the concentrations.");

@@ -87,12 +87,12 @@ LeafTables leaf_counts_of(const Forest& forest, double in_bag, double out_of_bag
   return tables_of_counts(forest, {in_bag, out_of_bag, least}, pool);
 }
 
-nb::object root_counts_of(const Forest& forest, double in_bag, double out_of_bag) {
+Array<double> root_counts_of(const Forest& forest, double in_bag, double out_of_bag) {
   return to_table(root_counts(forest, in_bag, out_of_bag), forest.trees.size(),
                   static_cast<std::size_t>(forest.n_classes));
 }
 
-nb::object leaf_votes_of(const Forest& forest, std::size_t index) {
+Array<std::int32_t> leaf_votes_of(const Forest& forest, std::size_t index) {
   return to_numpy(tree_at(forest, index).vote.widened<std::int32_t>());
 }
 

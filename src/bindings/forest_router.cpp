@@ -1,4 +1,6 @@
 // Sending rows down all trees of a forest.
+#include <nanobind/stl/optional.h>
+
 #include "bindings.hpp"
 #include "forest_checks.hpp"
 
@@ -8,7 +10,9 @@ using namespace nb::literals;
 
 namespace {
 
-nb::tuple average(const ForestRouter& router, const FloatMatrix& array, const LeafTables& tables,
+using Average = Tuple<Array<double>, std::optional<Array<double>>, Array<std::int32_t>>;
+
+Average average(const ForestRouter& router, const FloatMatrix& array, const LeafTables& tables,
                   const Members* members, bool squares, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
@@ -26,11 +30,12 @@ nb::tuple average(const ForestRouter& router, const FloatMatrix& array, const Le
   const auto shaped = [&](std::vector<double>&& values) {
     return to_table(std::move(values), n_rows, tables.n_columns());
   };
-  nb::object second = squares ? shaped(std::move(of_squares)) : nb::none();
+  nb::object second = nb::none();
+  if (squares) second = shaped(std::move(of_squares));
   return nb::make_tuple(shaped(std::move(out)), second, to_numpy(std::move(n_used)));
 }
 
-nb::object apply(const ForestRouter& router, const FloatMatrix& array, int n_threads) {
+Array<std::int32_t> apply(const ForestRouter& router, const FloatMatrix& array, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   std::vector<std::int32_t> leaves(static_cast<std::size_t>(matrix.n_rows) * router.n_trees());
@@ -39,7 +44,7 @@ nb::object apply(const ForestRouter& router, const FloatMatrix& array, int n_thr
     ThreadPool pool(n_threads);
     router.apply(matrix, pool, leaves.data());
   }
-  return to_numpy(std::move(leaves)).attr("reshape")(matrix.n_rows, router.n_trees());
+  return to_numpy(std::move(leaves)).reshaped(static_cast<std::size_t>(matrix.n_rows), router.n_trees());
 }
 
 ForestRouter make_router(const Forest& forest, int n_threads) {

@@ -11,12 +11,14 @@ using namespace nb::literals;
 
 namespace {
 
-nb::tuple as_tuple(GrownForest&& grown, bool keep_members) {
+using Grown = Tuple<Forest, std::optional<Members>>;
+
+Grown as_tuple(GrownForest&& grown, bool keep_members) {
   nb::object members = keep_members ? nb::cast(std::move(grown.members)) : nb::none();
   return nb::make_tuple(nb::cast(std::move(grown.forest)), members);
 }
 
-nb::tuple grow(const FloatMatrix& matrix, const Labels& labels, const Weights& weights,
+Grown grow(const FloatMatrix& matrix, const Labels& labels, const Weights& weights,
                const Vector<std::int32_t>& n_categories, int n_trees, const CodingOptions& coding,
                const GrowOptions& options, const ForestOptions& forest, int n_classes, int n_threads) {
   Dataset dataset = as_dataset(matrix, labels, weights, n_classes);
@@ -29,7 +31,7 @@ nb::tuple grow(const FloatMatrix& matrix, const Labels& labels, const Weights& w
                   forest.keep_members);
 }
 
-nb::tuple count(const FloatMatrix& matrix, const Labels& labels, const Weights& weights,
+Grown count(const FloatMatrix& matrix, const Labels& labels, const Weights& weights,
                 const std::vector<nb::dict>& arrays, std::uint64_t seed, const ForestOptions& forest, int n_classes,
                 int n_threads) {
   const Dataset dataset = as_dataset(matrix, labels, weights, n_classes);
@@ -42,7 +44,7 @@ nb::tuple count(const FloatMatrix& matrix, const Labels& labels, const Weights& 
                   forest.keep_members);
 }
 
-nb::object draw_sample(Bootstrap bootstrap, const Labels& labels, int n_classes, std::uint64_t seed,
+Array<std::uint32_t> draw_sample(Bootstrap bootstrap, const Labels& labels, int n_classes, std::uint64_t seed,
                        std::uint64_t index) {
   std::vector<std::uint32_t> copies;
   Sampler(bootstrap, as_classes(labels), n_classes).draw(sample_key(seed, index), copies);

@@ -55,12 +55,12 @@ LazyOptionTrees* make_trees(const FloatMatrix& matrix, const Vector<std::int32_t
 }
 
 Matrix checked(const LazyOptionTrees& trees, const FloatMatrix& queries) {
-  if (queries.shape(1) != trees.n_attributes())
+  if (queries.shape(1) != trees.n_features())
     throw nb::value_error("queries: must have the columns of the training rows");
   return as_matrix(queries);
 }
 
-nb::object predict(const LazyOptionTrees& trees, const FloatMatrix& queries, const LazyTreeOptions& options,
+Array<double> predict(const LazyOptionTrees& trees, const FloatMatrix& queries, const LazyTreeOptions& options,
                    const std::optional<Vector<std::uint32_t>>& rows, int n_threads, const nb::object& report) {
   const Matrix matrix = checked(trees, queries);
   std::span<const RowId> training_rows;

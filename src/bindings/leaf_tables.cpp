@@ -21,9 +21,9 @@ LeafTables as_tables(const std::vector<Table>& arrays, std::size_t n_columns) {
   return LeafTables::of(n_columns, n_leaves, tables);
 }
 
-nb::object table_of(const LeafTables& tables, std::size_t tree) {
+Array<double> table_of(const LeafTables& tables, std::size_t tree) {
   if (tree >= tables.n_trees()) throw nb::index_error("there is no such tree");
-  return to_numpy(tables.table(tree)).attr("reshape")(tables.n_leaves(tree), tables.n_columns());
+  return to_table(tables.table(tree), tables.n_leaves(tree), tables.n_columns());
 }
 
 void set_table(LeafTables& tables, std::size_t tree, const Table& table) {

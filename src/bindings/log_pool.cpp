@@ -9,7 +9,9 @@ using namespace nb::literals;
 
 namespace {
 
-nb::tuple evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs,
+using LossAndSlopes = Tuple<double, Array<double>, Array<double>>;
+
+LossAndSlopes evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs,
                         const Labels& labels, const Weights& row_weights, const Table& weights,
                         const Vector<double>& intercepts, int n_threads) {
   const LogComponents components{logs.data(), logs.shape(0), logs.shape(1), logs.shape(2)};

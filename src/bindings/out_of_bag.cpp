@@ -1,4 +1,4 @@
-// What training rows say of a forest, each asked only in trees that were grown without it.
+// Answers of a forest for training rows, each row only in trees that were grown without it.
 #include "bindings.hpp"
 #include "rows.hpp"
 
@@ -8,7 +8,7 @@ using namespace nb::literals;
 
 namespace {
 
-nb::tuple oob_votes(const Members& members, const Ballot& ballot, int n_threads) {
+Tuple<Array<std::int32_t>, Array<double>> oob_votes(const Members& members, const Ballot& ballot, int n_threads) {
   check_members(members, ballot.n_trees());
   std::vector<std::int32_t> winners(members.n_rows);
   std::vector<double> votes(members.n_rows * ballot.n_classes());
@@ -20,7 +20,7 @@ nb::tuple oob_votes(const Members& members, const Ballot& ballot, int n_threads)
   return nb::make_tuple(to_numpy(std::move(winners)), to_table(std::move(votes), members.n_rows, ballot.n_classes()));
 }
 
-nb::object oob_average(const Members& members, const LeafTables& tables, const RowList& listed, int n_threads) {
+Array<double> oob_average(const Members& members, const LeafTables& tables, const RowList& listed, int n_threads) {
   check_members(members, tables.n_trees());
   const Asked asked = as_asked(members, listed);
   std::vector<double> out(asked.n * tables.n_columns());
@@ -32,7 +32,7 @@ nb::object oob_average(const Members& members, const LeafTables& tables, const R
   return to_table(std::move(out), asked.n, tables.n_columns());
 }
 
-nb::object oob_frequencies(const Members& members, const LeafTables& counts, double oob_weight,
+Array<double> oob_frequencies(const Members& members, const LeafTables& counts, double oob_weight,
                            const Labels& labels, const Weights& weights, const RowList& listed, int n_threads) {
   check_members(members, counts.n_trees());
   const Rows rows(members.n_rows, labels, weights);

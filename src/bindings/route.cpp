@@ -18,7 +18,7 @@ void check_width(const Router& router, const Matrix& matrix) {
 
 Router make_router(const nb::dict& arrays) { return Router(from_arrays(arrays)); }
 
-nb::object apply(const Router& router, const FloatMatrix& array, int n_threads) {
+Array<std::int32_t> apply(const Router& router, const FloatMatrix& array, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   std::vector<std::int32_t> leaves(static_cast<std::size_t>(matrix.n_rows));
@@ -30,7 +30,7 @@ nb::object apply(const Router& router, const FloatMatrix& array, int n_threads) 
   return to_numpy(std::move(leaves));
 }
 
-nb::object average(const Router& router, const FloatMatrix& array, const Table& table, int n_threads) {
+Array<double> average(const Router& router, const FloatMatrix& array, const Table& table, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   if (table.shape(0) != router.n_nodes()) throw nb::value_error("the table must have one row per node");
@@ -44,10 +44,10 @@ nb::object average(const Router& router, const FloatMatrix& array, const Table& 
   }
   double* data = out.get();
   nb::capsule owner(out.release(), [](void* p) noexcept { delete[] static_cast<double*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_rows, n_columns}, owner));
+  return Array<double>(nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_rows, n_columns}, owner)));
 }
 
-nb::tuple traverse(const Router& router, const FloatMatrix& array, bool whole_path) {
+Tuple<Array<std::int64_t>, Array<NodeId>, Array<double>> traverse(const Router& router, const FloatMatrix& array, bool whole_path) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   NodeWeights found;
@@ -59,7 +59,7 @@ nb::tuple traverse(const Router& router, const FloatMatrix& array, bool whole_pa
                         to_numpy(std::move(found.weight)));
 }
 
-nb::object count(const Router& router, const FloatMatrix& array, const Vector<std::int32_t>& labels,
+Array<double> count(const Router& router, const FloatMatrix& array, const Vector<std::int32_t>& labels,
                  std::optional<Vector<double>> weights, std::int64_t n_classes) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
@@ -69,7 +69,7 @@ nb::object count(const Router& router, const FloatMatrix& array, const Vector<st
     nb::gil_scoped_release release;
     router.count(matrix, classes.data(), weights ? weights->data() : nullptr, n_classes, counts.data());
   }
-  return to_numpy(std::move(counts)).attr("reshape")(router.n_nodes(), n_classes);
+  return to_table(std::move(counts), router.n_nodes(), static_cast<std::size_t>(n_classes));
 }
 
 }  // namespace

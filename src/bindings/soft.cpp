@@ -16,7 +16,7 @@ namespace {
 Perturbation make_perturbation(bool independent_tests, double tolerance, const Vector<double>& scale,
                                const Vector<double>& swap, const std::vector<Vector<double>>& frequencies) {
   if (swap.shape(0) != scale.shape(0) || frequencies.size() != scale.shape(0))
-    throw nb::value_error("one scale, one swap and one list of frequencies per attribute");
+    throw nb::value_error("one scale, one swap and one list of frequencies per feature");
   Perturbation made{independent_tests, tolerance, as_vector(scale), as_vector(swap), {}};
   for (const auto& one : frequencies) made.frequencies.push_back(as_vector(one));
   return made;
@@ -26,7 +26,7 @@ void check_fits(const SoftRouter& router, const Matrix& matrix, const Perturbati
   if (matrix.n_columns < router.n_features_needed())
     throw nb::value_error("the matrix has fewer columns than the trees test");
   if (perturbation.scale.size() < static_cast<std::size_t>(router.n_features_needed()))
-    throw nb::value_error("the perturbation has fewer attributes than the trees test");
+    throw nb::value_error("the perturbation has fewer features than the trees test");
 }
 
 void check_tables(const SoftRouter& router, const LeafTables& tables) {
@@ -47,7 +47,7 @@ SoftRouter router_of_forest(const Forest& forest, int n_threads) {
 
 SoftRouter router_of_tree(const nb::dict& arrays) { return SoftRouter(from_arrays(arrays)); }
 
-nb::object average(const SoftRouter& router, const FloatMatrix& array, const LeafTables& tables,
+Array<double> average(const SoftRouter& router, const FloatMatrix& array, const LeafTables& tables,
                    const Perturbation& perturbation, const Members* counted, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_fits(router, matrix, perturbation);
@@ -73,7 +73,7 @@ Members members(const SoftRouter& router, const FloatMatrix& array, const Pertur
   });
 }
 
-nb::tuple leaves(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation, std::size_t tree,
+Tuple<Array<std::int64_t>, Array<LeafId>, Array<double>> leaves(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation, std::size_t tree,
                  int n_threads) {
   if (tree >= router.n_trees()) throw nb::index_error("there is no such tree");
   const Members found = members(router, array, perturbation, nullptr, n_threads);
@@ -82,7 +82,7 @@ nb::tuple leaves(const SoftRouter& router, const FloatMatrix& array, const Pertu
                         to_numpy(std::move(flat.share)));
 }
 
-nb::tuple loss(const SoftRouter& router, const FloatMatrix& array, const Labels& labels, const Weights& weights,
+Tuple<double, Array<double>> loss(const SoftRouter& router, const FloatMatrix& array, const Labels& labels, const Weights& weights,
                const LeafTables& tables, const Perturbation& perturbation, const Members* counted, double floor,
                int n_threads) {
   const Matrix matrix = as_matrix(array);
@@ -104,7 +104,7 @@ void check_same_rows(const Members& asked, const Members& counted, std::size_t n
     throw nb::value_error("the members belong to other trees or to other rows");
 }
 
-nb::object oob_frequencies(const Members& asked, const Members& counted, const LeafTables& counts, double oob_weight,
+Array<double> oob_frequencies(const Members& asked, const Members& counted, const LeafTables& counts, double oob_weight,
                            const Labels& labels, const Weights& weights, int n_threads) {
   check_same_rows(asked, counted, counts.n_trees());
   const Rows rows(asked.n_rows, labels, weights);
@@ -118,7 +118,7 @@ nb::object oob_frequencies(const Members& asked, const Members& counted, const L
   return to_table(std::move(out), asked.n_rows, counts.n_columns());
 }
 
-nb::object oob_rows(const Members& asked, const Members& counted, const VoteTables& tables, const Labels& filed,
+Array<double> oob_rows(const Members& asked, const Members& counted, const VoteTables& tables, const Labels& filed,
                     const Labels& winners, const Table& votes, VoteTables::Rows which, double oob_weight,
                     const Labels& labels, const Weights& weights, int n_threads) {
   check_same_rows(asked, counted, tables.n_trees());
@@ -138,7 +138,7 @@ nb::object oob_rows(const Members& asked, const Members& counted, const VoteTabl
   return to_table(std::move(out), asked.n_rows, width);
 }
 
-nb::object cdf_of(const Vector<double>& values) {
+Array<double> cdf_of(const Vector<double>& values) {
   std::vector<double> found(values.shape(0));
   normal_cdf(values.data(), found.size(), 0.0, found.data());
   return to_numpy(std::move(found));

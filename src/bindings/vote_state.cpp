@@ -8,14 +8,15 @@ namespace {
 // In the narrowest type that holds all.
 template <class T>
 nb::object narrow(const std::vector<T>& values) {
-  return to_codes(values).visit([&](const auto* codes) {
+  return to_codes(values).visit([&](const auto* codes) -> nb::object {
     return to_numpy(std::vector<std::remove_cvref_t<decltype(*codes)>>(values.begin(), values.end()));
   });
 }
 
 // Whole numbers in the narrowest type, other weights as they are.
 nb::object narrow_weights(std::vector<double>&& weights) {
-  return are_codes(weights) ? narrow(weights) : to_numpy(std::move(weights));
+  if (are_codes(weights)) return narrow(weights);
+  return to_numpy(std::move(weights));
 }
 
 template <class T, class To>

@@ -23,7 +23,7 @@ VoteTables make_vote_tables(const Members& members, const Labels& winners, const
   return tables;
 }
 
-nb::object vote_tables_out_of_bag(const VoteTables& tables, const Members& members, const Labels& winners,
+Array<double> vote_tables_out_of_bag(const VoteTables& tables, const Members& members, const Labels& winners,
                                   const Table& votes, VoteTables::Rows which, const Labels& labels,
                                   const Weights& weights, const RowList& listed, int n_threads) {
   check_members(members, tables.trees().size());
@@ -41,7 +41,7 @@ nb::object vote_tables_out_of_bag(const VoteTables& tables, const Members& membe
   return to_table(std::move(out), asked.n, width);
 }
 
-nb::tuple look_up(const VoteTables& tables, const ForestRouter& router, const FloatMatrix& array, const Ballot& ballot,
+Tuple<Array<std::int32_t>, Array<double>, Array<double>, Array<double>> look_up(const VoteTables& tables, const ForestRouter& router, const FloatMatrix& array, const Ballot& ballot,
                   std::size_t n_voters, VoteTables::Rows which, const LeafTables* averaged, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
@@ -62,7 +62,7 @@ nb::tuple look_up(const VoteTables& tables, const ForestRouter& router, const Fl
                         to_table(std::move(out), n, width), to_table(std::move(averages), n, n_averages));
 }
 
-nb::tuple look_up_members(const VoteTables& tables, const Members& found, const Ballot& ballot, std::size_t n_voters,
+Tuple<Array<std::int32_t>, Array<double>, Array<double>> look_up_members(const VoteTables& tables, const Members& found, const Ballot& ballot, std::size_t n_voters,
                           VoteTables::Rows which, int n_threads) {
   check_members(found, tables.trees().size());
   const auto width = static_cast<std::size_t>(tables.n_classes());

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,14 +19,33 @@ MOST_THREADS = 16
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...], *, otherwise: str = "") -> None:
-    """``value`` is one of ``choices``; ``otherwise`` names in the error what else it could be."""
+    """Check that ``value`` is one of ``choices``; ``otherwise`` names in the error what else is allowed."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         named = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name}={value!r}: must be one of {named}{f', or {otherwise}' if otherwise else ''}")
 
 
+def close_names(name: str, known: Collection[str], most: int = 1) -> list[str]:
+    """The known names that a misspelt one may stand for, best first.
+
+    >>> close_names("prune", ["predict", "probe"])
+    ['probe']
+    """
+    return difflib.get_close_matches(name, known, n=most)
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str = "") -> str:
+    """The end of an error about an unknown name: a question if a known name is close, else ``otherwise``.
+
+    >>> did_you_mean("colour", ["size", "color"], "the columns are 'size', 'color'")
+    "did you mean 'color'?"
+    """
+    close = close_names(name, known)
+    return f"did you mean {close[0]!r}?" if close else otherwise
+
+
 def check_whole(name: str, value: Any, least: int, *, optional: bool = False) -> None:
-    """``value`` is a whole number at least ``least``, or None where that is allowed."""
+    """Check that ``value`` is a whole number at least ``least``, or None where that is allowed."""
     if optional and value is None:
         return
     if not _is_whole(value) or value < least:
@@ -34,7 +54,7 @@ def check_whole(name: str, value: Any, least: int, *, optional: bool = False) ->
 
 
 def check_number(name: str, value: Any, least: float, most: float = LARGEST) -> None:
-    """``value`` is a number between ``least`` and ``most``."""
+    """Check that ``value`` is a number between ``least`` and ``most``."""
     is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     # Compared as Python's numbers: a whole number may be too large for a double, and the limits for a float32.
     plain: Any = value.item() if isinstance(value, np.generic) else value
@@ -48,7 +68,7 @@ def check_number(name: str, value: Any, least: float, most: float = LARGEST) -> 
 
 
 def as_row_numbers(name: str, value: Any, remedy: str) -> np.ndarray:
-    """``value``, one number or a list of them, each 0 or from SMALLEST to LARGEST, as an array."""
+    """Return ``value``, one number or a list of them, each 0 or from SMALLEST to LARGEST, as an array."""
     try:
         numbers = np.asarray(value)
     except ValueError:  # lists of different lengths
@@ -61,7 +81,7 @@ def as_row_numbers(name: str, value: Any, remedy: str) -> np.ndarray:
 
 
 def check_fraction(name: str, value: Any) -> None:
-    """``value`` lies strictly between 0 and 1."""
+    """Check that ``value`` lies strictly between 0 and 1."""
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < float(value) < 1:
         raise ValueError(f"{name}={value!r}: must be a number strictly between 0 and 1")
 
@@ -92,14 +112,14 @@ def thread_count(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1
-    import joblib  # not needed by those who only import petiole
+    import joblib  # imported late, so that importing petiole is fast
 
-    most = max(MOST_THREADS, 4 * int(joblib.effective_n_jobs(-1)))
+    most = max(MOST_THREADS, 4 * int(joblib.cpu_count()))
     return min(int(joblib.effective_n_jobs(n_jobs)), most)
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
-    """How many attributes are drawn at each node."""
+    """How many features are drawn at each node."""
     if value is None:
         return n_features
     if value == "sqrt":
@@ -116,7 +136,7 @@ def resolve_max_features(value: Any, n_features: int) -> int:
 
 
 def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarray) -> list[float]:
-    """One factor per class that steers the splits; an empty list for none."""
+    """One factor per class by which the choice of splits is weighted; an empty list for none."""
     if value is None:
         return []
     if isinstance(value, str):

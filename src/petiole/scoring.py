@@ -14,27 +14,27 @@ Array = npt.NDArray[Any]
 
 
 def batch_scorer(model_or_path: Any, columns: Sequence[Any] | None = None, prefix: str = "proba_") -> BatchScorer:
-    """A function from a batch of rows to a batch of class probabilities, in the same kind of table.
+    """Make a function that turns a batch of rows into a batch of class probabilities, in the same kind of table.
 
     It can be pickled, so that engines can send it to their workers. With a path the model itself is not sent: each
-    process loads the file when it gets its first batch, and keeps it for all further ones.
+    process loads the file when it gets its first batch, and keeps it for later batches.
 
     Parameters
     ----------
     model_or_path : fitted classifier, or the path of a model file
-        A path must lead to the file on every worker. A file that is replaced meanwhile is loaded anew.
+        A path must lead to the file on every worker. A file that is replaced is loaded again.
     columns : sequence of names, optional
-        The columns that the model is given, in its order; others stay unread. By default those whose names the model
+        The columns that the model is given, in its order; others are not read. By default those whose names the model
         knows, or all columns if it was fitted without names.
     prefix : str, default="proba_"
-        Before each class label in the names of the columns that come out.
+        Prefix of the output columns, followed by the class label.
 
     Returns
     -------
     BatchScorer
-        Takes a pandas or polars frame, a pyarrow table or record batch, or a dict of arrays as Ray gives; gives
-        back the probabilities alone, one column per class (a pandas frame keeps its index). ``output_names`` are the
-        names of these columns.
+        Takes a pandas or polars frame, a pyarrow table or record batch, or a dict of arrays as in Ray; returns the
+        probabilities alone, one column per class (a pandas frame keeps its index). ``output_names`` are the names of
+        these columns.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def batch_scorer(model_or_path: Any, columns: Sequence[Any] | None = None, prefi
 
 
 class BatchScorer:
-    """What :func:`batch_scorer` returns."""
+    """The callable that :func:`batch_scorer` returns."""
 
     def __init__(self, model_or_path: Any, columns: Sequence[Any] | None, prefix: str) -> None:
         if isinstance(columns, str):
@@ -70,7 +70,7 @@ class BatchScorer:
 
     @property
     def model(self) -> Any:
-        """The model; read from its file if that was not done yet in this process."""
+        """The model; read from its file on first use in a process."""
         if self.path is None:
             return self._model
         status = os.stat(self.path)
@@ -78,7 +78,7 @@ class BatchScorer:
 
     @property
     def output_names(self) -> list[str]:
-        """The names of the columns that come out, in the order of ``classes_``."""
+        """The names of the output columns, in the order of ``classes_``."""
         return [f"{self.prefix}{label}" for label in self.model.classes_.tolist()]
 
     def __call__(self, batch: Any) -> Any:
@@ -121,7 +121,7 @@ class BatchScorer:
         return wanted
 
     def _score(self, table: Any, as_array: Any, n_rows: int) -> Array:
-        """Probabilities of a table, which is made an array for a model that knows no names."""
+        """Probabilities of a table, which is made an array for a model without column names."""
         model = self.model
         if n_rows == 0:
             return np.empty((0, len(model.classes_)))
@@ -141,7 +141,7 @@ def _checked(model: Any) -> Any:
 
 @functools.lru_cache(maxsize=4)
 def _loaded(path: str, modified: int, size: int) -> Any:
-    """The model in a file; time and size tell a replaced file from the one that is known."""
+    """The model in a file; a changed time or size means that the file was replaced."""
     from petiole.files import load
 
     return load(path)

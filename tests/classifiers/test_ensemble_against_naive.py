@@ -32,6 +32,7 @@ from ensemble_cases import (
     with_prior,
 )
 from petiole import BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier
+from petiole._classifiers.base import encode_queries, encode_training
 from petiole._forest.log_pool import CLASS_RIDGE, INTERCEPT_RIDGE, MEAN_RIDGE, fit_pool
 from petiole._tree.growing import grow_tree
 from petiole._tree.plan import TreePlan
@@ -120,7 +121,7 @@ def test_bagged(oob_weight, count, case, smoothing):
     def slow(matrix):
         return predict_bagged(forest, matrix, **rule)
 
-    assert_close(model.predict_proba(queries), slow(model._encode(queries)))
+    assert_close(model.predict_proba(queries), slow(encode_queries(model, queries)))
     expected = for_all_rows(model, case.X, case.w, oob_bagged(forest, **rule), slow)
     assert_close(model.oob_predict_proba_, expected)
 
@@ -148,7 +149,7 @@ def test_a_row_in_several_leaves_divides_its_vote(case):
     model = case.fit(BaggedPETClassifier, voting=True, **RAW)
     forest, queries = naive_forest(model, *case[:3]), queries_for(model, case)
     expected = np.zeros((len(queries), forest.n_classes))
-    for q, row in enumerate(model._encode(queries)):
+    for q, row in enumerate(encode_queries(model, queries)):
         for t, tree in enumerate(forest.trees):
             for leaf, share in naive.leaf_shares(tree, row).items():
                 expected[q, naive.leaf_votes(forest, t)[leaf]] += share / len(forest.trees)
@@ -216,13 +217,13 @@ def test_mob_esp(oob_weight, count, rows, case):
         def slow(matrix, forest=forest, trees=trees):
             return slow_predict(forest, matrix, vote_trees=trees, **rule)
 
-        assert_close(model.predict_proba(queries), slow(model._encode(queries)))
+        assert_close(model.predict_proba(queries), slow(encode_queries(model, queries)))
         if voters == "all":
             expected = slow_oob(forest, **rule)
             kept = slice(None) if case.w is None else case.w > 0
             assert_close(model.oob_predict_proba_[kept], expected)
             if case.w is not None and not case.w.all():
-                absent = model._encode(case.X[case.w == 0])  # rows in no sample are queries
+                absent = encode_queries(model, case.X[case.w == 0])  # rows in no sample are queries
                 assert_close(model.oob_predict_proba_[case.w == 0], slow(absent))
 
 
@@ -268,7 +269,7 @@ def test_mob_esp_merged(case):
     together = naive.TrainedForest(trees, copies, *(getattr(forests[0], n) for n in ("X", "y", "weights", "n_classes")))
     merged = models[0].merged(models[1])
     queries = queries_for(merged, case)
-    matrix = merged._encode(queries)
+    matrix = encode_queries(merged, queries)
     expected = naive.predict_bagged(together, matrix, pseudo=0.0, **rule)
     tables = [
         naive.vote_tables(forest, t, naive.oob_votes(forest, "distinct")[0], **rule)
@@ -405,7 +406,7 @@ def mixed(z):
 def test_every_tree_without_bootstrap_is_a_single_tree_with_a_seed_of_its_own(case):
     bagged = case.fit(BaggedPETClassifier, n_estimators=3, bootstrap=False)
     single = case.single_tree()
-    training = single._encode_training(case.X, case.y, case.w)[1]
+    training = encode_training(single, case.X, case.y, case.w)[1]
     for t, tree in enumerate(bagged.trees_):
         expected = grow_tree(TreePlan.of(single), training, seed=mixed(bagged.seed_ ^ mixed(t + 1)), n_threads=1)
         for name in STRUCTURE:
@@ -626,7 +627,7 @@ def pooled(case, **parameters):
 def test_probability_forest(count, case, max_features):
     model = pooled(case, max_features=max_features, count=count)
     parts, queries = slow_parts(model, *case[:3]), queries_for(model, case, 10)
-    matrix = model._encode(queries)
+    matrix = encode_queries(model, queries)
     expected = with_prior(parts, [part.of_queries(EVERY_COMPONENT, matrix) for part in parts])
     found = model.component_proba(queries)
     assert list(found) == model.component_names_
@@ -747,7 +748,7 @@ def test_mob_esp_of_a_probability_forest(count, case, rows):
     forest, queries = all_in_one(slow_parts(model, *case[:3])), queries_for(model, case, 8)
     made = MOBESPClassifier.from_ensemble(model, *case[:3], rows=rows)
     rule = {"oob_weight": 1, "count": count, "vote_trees": list(range(case.n_trees))}
-    assert_close(made.predict_proba(queries), SLOW_MOB_ESP[rows][0](forest, made._encode(queries), **rule))
+    assert_close(made.predict_proba(queries), SLOW_MOB_ESP[rows][0](forest, encode_queries(made, queries), **rule))
 
 
 def test_mob_esp_of_a_probability_forest_wants_one_kind_of_trees():

@@ -8,7 +8,7 @@ import pytest
 import naive_ensemble as naive
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier, MOBESPClassifier, ProbabilityForestClassifier
 from petiole._forest.plan import sample_copies
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 
 # Laplace's correction pulls rare classes towards 1 / K on purpose, so B-PETs are not among these.
 UNSMOOTHED = {
@@ -24,7 +24,7 @@ UNSMOOTHED = {
 def training_set(y):
     classes, labels = np.unique(y, return_inverse=True)
     matrix = np.zeros((len(y), 1))
-    return TrainingSet(matrix, labels.astype(np.int32), None, np.zeros(1, dtype=np.int32), classes)
+    return EncodedRows(matrix, labels.astype(np.int32), None, np.zeros(1, dtype=np.int32), classes)
 
 
 @pytest.mark.parametrize(

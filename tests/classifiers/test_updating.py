@@ -17,6 +17,7 @@ import naive_updating as naive
 import petiole
 from count_problems import batches_of, problem
 from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier
+from petiole._classifiers.base import encode_training
 from petiole._classifiers.updating import ModelCounts
 from petiole._forest.plan import as_grown, plans_of, sample_copies
 from petiole.smoothing import HGS
@@ -53,7 +54,7 @@ def fitted(name, seed=0, **options):
 
 
 def forest_of(model, X, y, w):
-    training = model._encode_training(X, y, w)[1]
+    training = encode_training(model, X, y, w)[1]
     copies = [sample_copies(training, model.bootstrap, model.seed_, t) for t in range(len(model.trees_))]
     (plan,) = plans_of(model, model.seed_)
     trees = [as_grown(plan, tree, training, t) for t, tree in enumerate(model.trees_)]

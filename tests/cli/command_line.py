@@ -27,7 +27,7 @@ def refused(*arguments, stdin=None, code=2):
 
 
 def table(n_rows=120, seed=0, classes=("no", "yes"), missing=0.1):
-    """Rows of a table with numbers, names, missing cells, an id and labels that depend on the attributes."""
+    """Rows of a table with numbers, names, missing cells, an id and labels that depend on the features."""
     random = np.random.default_rng(seed)
     rows = []
     for number in range(n_rows):

@@ -47,8 +47,11 @@ def test_a_model_is_fitted_and_told(folder, tmp_path):
     assert (fitted.n_estimators, fitted.max_features, fitted.random_state) == (8, "sqrt", 0)
     assert fitted.encoder_.feature_names == ["size", "town", "grade"]
     assert [c is None for c in fitted.encoder_.categories] == [True, False, False]
-    assert "train.csv: 160 rows" in result.stderr and "target   y (no" in result.stderr
-    assert "numeric  1: size" in result.stderr and "nominal  2: town (3 values), grade (3 values)" in result.stderr
+    assert "train.csv: 160 rows" in result.stderr and "target       y (no" in result.stderr
+    assert (
+        "numeric      1: size" in result.stderr
+        and "categorical  2: town (3 categories), grade (3 categories)" in result.stderr
+    )
     assert "expected log-loss of new rows" in result.stdout and f"wrote {path}" in result.stdout
     assert [p.name for p in tmp_path.iterdir()] == ["m.petiole"]
 

@@ -50,7 +50,7 @@ def test_fit_does_not_learn_from_a_customer_number(folder):
     result = run("fit", "loans.csv", "--target", "defaulted", *QUICK, "-o", "m.petiole")
     assert petiole.load("m.petiole").feature_names_in_.tolist() == ["amount", "purpose"]
     assert notes_of(result) == [LEFT_OUT]
-    assert "numeric  1: amount" in result.stderr
+    assert "numeric      1: amount" in result.stderr
     found = json.loads(run("fit", "loans.csv", "-t", "defaulted", *QUICK, "-q", "--json", "-o", "m.petiole").stdout)
     assert found["left_out"] == ["customer"] and [*found["columns"]] == ["amount", "purpose"]
     assert found["warnings"] == [LEFT_OUT]
@@ -72,7 +72,7 @@ def test_the_readmes_recipe_works_and_no_probability_depends_on_the_customer_num
 
 
 @pytest.mark.parametrize("option", ["--numeric", "--nominal"])
-def test_a_column_that_the_user_calls_an_attribute_stays(folder, option):
+def test_a_column_that_the_user_calls_a_feature_stays(folder, option):
     run("fit", "loans.csv", "-t", "defaulted", option, "customer", *QUICK, "-q", "-o", "m.petiole")
     assert "customer" in petiole.load("m.petiole").feature_names_in_
 
@@ -81,7 +81,7 @@ def test_a_table_of_nothing_but_identifiers_is_refused(folder):
     loans()[["customer", "defaulted"]].to_csv("short.csv", index=False)
     line = refused("fit", "short.csv", "-t", "defaulted", "-o", "m.petiole")
     assert line.startswith("short.csv has nothing to learn from: in 'customer' nearly every row has a value of its own")
-    assert line.endswith("name attributes with --numeric or --nominal")
+    assert line.endswith("name features with --numeric or --nominal")
     run("fit", "short.csv", "-t", "defaulted", "--numeric", "customer", *QUICK, "-q", "-o", "m.petiole")
 
 

@@ -38,7 +38,7 @@ def test_parts_within_a_limit_give_the_model_of_all_rows(frame, tmp_path, suffix
     whole, in_parts = fitted(path, tmp_path, *options), fitted(path, tmp_path, *options, "--memory-limit", "1GB")
     assert in_parts.encoder_.n_categories.tolist() == [0, 3, 3]
     columns = frame[["size", "colour", "code"]]
-    as_texts = columns.assign(code=frame["code"].astype(str))  # which nominal columns are when all is read at once
+    as_texts = columns.assign(code=frame["code"].astype(str))  # which categorical columns are when all is read at once
     np.testing.assert_array_equal(in_parts.predict_proba(columns), whole.predict_proba(as_texts))
 
 

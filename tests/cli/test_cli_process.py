@@ -94,7 +94,7 @@ def test_a_fit_can_be_stopped(tmp_path):
     process = start("fit", tmp_path / "big.csv", "-t", "y", "--id", "id", "--set", "n_estimators=100000", "-j", 1,
                     "-o", tmp_path / "m.petiole")  # fmt: skip
     for line in process.stderr:
-        if "nominal" in line:  # the summary is there, the work begins
+        if "categorical" in line:  # the summary is there, the work begins
             break
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)

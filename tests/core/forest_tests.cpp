@@ -29,25 +29,25 @@ void check_packing(const Tree& tree) {
 
 void test_packing() {
   Engine engine(7);
-  int n_nominal = 0, n_separate = 0, n_one_leaf = 0, n_numeric = 0;
+  int n_categorical = 0, n_separate = 0, n_one_leaf = 0, n_numeric = 0;
   for (int round = 0; round < 200; ++round) {
     const int n_classes = round % 10 == 0 ? 300 : 1 + below(engine, 5);  // classes that need two bytes as well
     Sample sample(engine, 1 + below(engine, 300), 1 + below(engine, 6), n_classes);
     const Tree tree = sample.grow_with(random_options(engine, n_classes), {}, 1);
     check_packing(tree);
     n_one_leaf += tree.n_nodes() == 1;
-    n_nominal += !tree.category_branch.empty();
+    n_categorical += !tree.category_branch.empty();
     n_numeric += tree.n_nodes() > 1 && tree.category_branch.empty();
     n_separate += std::any_of(tree.missing_branch.begin(), tree.missing_branch.end(), [](int b) { return b >= 0; });
   }
-  CHECK(n_one_leaf > 0 && n_nominal > 0 && n_numeric > 0 && n_separate > 0);
+  CHECK(n_one_leaf > 0 && n_categorical > 0 && n_numeric > 0 && n_separate > 0);
   Sample categories(engine, 3000, 2, 2);
   categories.n_categories = {700, 700};  // branches that need two bytes
   for (auto& value : categories.values) value = below(engine, 700);
   check_packing(categories.grow_with({}, {}, 1));
 }
 
-// x0 <= 0.5: leaf (3, 1); else a nominal split on x1 whose third category is unknown: leaves (0, 2.5) and (0, 0).
+// x0 <= 0.5: leaf (3, 1); else a categorical split on x1 whose third category is unknown: leaves (0, 2.5) and (0, 0).
 Tree small_tree() {
   Tree tree;
   tree.n_classes = 2;

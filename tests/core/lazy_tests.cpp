@@ -6,7 +6,7 @@
 
 namespace {
 
-// Random rows and queries with ties, missing cells, nominal columns and weights.
+// Random rows and queries with ties, missing cells, categorical columns and weights.
 struct Problem {
   int n_rows, n_columns, n_classes, n_queries;
   std::vector<std::int32_t> n_categories;
@@ -20,13 +20,13 @@ struct Problem {
     const bool with_missing = below(engine, 2) == 0;
     for (int j = 0; j < d; ++j) {
       const int size = 1 + below(engine, 12);
-      const bool nominal = below(engine, 3) == 0, real = below(engine, 2) == 0;
-      n_categories.push_back(nominal ? size : 0);
+      const bool categorical = below(engine, 3) == 0, real = below(engine, 2) == 0;
+      n_categories.push_back(categorical ? size : 0);
       const auto fill = [&](std::vector<double>& cells, int n_cells) {
         for (int i = 0; i < n_cells; ++i) {
           double& cell = cells[static_cast<std::size_t>(i * d + j)];
           cell = below(engine, size);
-          if (!nominal && real) cell = std::sin(static_cast<double>(below(engine, 100000)));
+          if (!categorical && real) cell = std::sin(static_cast<double>(below(engine, 100000)));
           if (with_missing && below(engine, 6) == 0) cell = std::nan("");
         }
       };

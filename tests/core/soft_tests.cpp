@@ -6,7 +6,7 @@
 
 namespace {
 
-// Random noise on some attributes; nominal ones are swapped now and then.
+// Random noise on some features; categorical ones are swapped now and then.
 Perturbation random_perturbation(Engine& engine, const Sample& sample, double tolerance) {
   Perturbation made;
   made.independent_tests = below(engine, 2) == 0;
@@ -105,7 +105,7 @@ void test_soft_out_of_bag() {
     for (std::size_t i = 0; i < soft.size(); ++i)
       same &= std::isnan(hard[i]) ? std::isnan(soft[i]) : std::abs(soft[i] - hard[i]) < 1e-6;
     CHECK(same);
-    // With noise the loss is a number, and its slopes are zero where an attribute has none.
+    // With noise the loss is a number, and its slopes are zero where a feature has none.
     const Perturbation noise = random_perturbation(engine, sample, 1e-3);
     counts.normalise();
     CHECK(std::isfinite(router.loss(sample.dataset.matrix, rows, counts, noise, &grown.members, 1e-6, pool, never, slopes.data())));

@@ -47,7 +47,7 @@ inline int below(Engine& engine, int n) { return static_cast<int>(engine() % sta
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Random rows with ties, missing cells, nominal columns and weights; owns what the dataset points to.
+// Random rows with ties, missing cells, categorical columns and weights; owns what the dataset points to.
 struct Sample {
   std::vector<double> values;  // row-major
   std::vector<std::int32_t> n_categories;
@@ -58,12 +58,12 @@ struct Sample {
     values.resize(static_cast<std::size_t>(n_rows) * static_cast<std::size_t>(n_columns));
     for (int j = 0; j < n_columns; ++j) {
       const int size = 1 + below(engine, 12);
-      const bool nominal = below(engine, 3) == 0, real = below(engine, 2) == 0;
-      n_categories.push_back(nominal ? size : 0);
+      const bool categorical = below(engine, 3) == 0, real = below(engine, 2) == 0;
+      n_categories.push_back(categorical ? size : 0);
       for (int i = 0; i < n_rows; ++i) {
         double& cell = values[static_cast<std::size_t>(i * n_columns + j)];
         cell = below(engine, size);
-        if (!nominal && real) cell = std::sin(static_cast<double>(below(engine, 100000)));
+        if (!categorical && real) cell = std::sin(static_cast<double>(below(engine, 100000)));
         if (with_missing && below(engine, 5) == 0) cell = std::nan("");
       }
     }

@@ -77,10 +77,10 @@ def test_every_set_is_what_the_manifest_says(entry):
     assert X.shape == (entry["n_rows"], entry["n_attributes"])
     assert dict(zip(*np.unique(y, return_counts=True), strict=True)) == entry["class_counts"]
     outcomes = [column["name"] for column in entry["columns"] if "outcome" in column.get("role", "")]
-    attributes = [column for column in entry["columns"] if column["name"] not in ("class", *outcomes)]
-    assert list(X) == [column["name"] for column in attributes]
-    nominal = [isinstance(dtype, pd.CategoricalDtype) for dtype in X.dtypes]
-    assert nominal == [column["kind"] == "nominal" for column in attributes]
+    features = [column for column in entry["columns"] if column["name"] not in ("class", *outcomes)]
+    assert list(X) == [column["name"] for column in features]
+    categorical = [isinstance(dtype, pd.CategoricalDtype) for dtype in X.dtypes]
+    assert categorical == [column["kind"] == "nominal" for column in features]
     missing_outcomes = sum(int(np.isnan(values).sum()) for values in description.outcomes.values())
     assert int(X.isna().sum().sum()) == description.n_missing == entry["n_missing_cells"] - missing_outcomes
     assert int(X.isna().any(axis=1).sum()) == entry["rows_with_missing"] or outcomes
@@ -105,8 +105,8 @@ def test_cells_are_those_that_pandas_reads(load_real, name):
 def test_the_listing_has_every_set_and_a_line_for_it():
     listing = datasets.list()
     assert {entry["name"] for entry in ENTRIES} <= set(listing)
-    assert listing["vote"] == "435 rows, 16 attributes (nominal), 2 classes, 392 cells missing"
-    assert listing["kdd98-sample"].startswith("19,372 rows, 47 attributes (37 numeric, 10 nominal), 2 classes")
+    assert listing["vote"] == "435 rows, 16 features (categorical), 2 classes, 392 cells missing"
+    assert listing["kdd98-sample"].startswith("19,372 rows, 47 features (37 numeric, 10 categorical), 2 classes")
     assert list(listing) == sorted(listing) and all("\n" not in line for line in listing.values())
 
 
@@ -126,7 +126,7 @@ def test_a_folder_of_ones_own(make_folder):
     X, y, description = datasets.load("toys")
     assert X["size"].isna().tolist() == [False, True, False] and X["colour"].tolist() == ["red", "blue", "red"]
     assert y.tolist() == ["a", "b", "a"]
-    assert str(description) == "toys: 3 rows, 2 attributes (1 numeric, 1 nominal), 2 classes, 1 cell missing"
+    assert str(description) == "toys: 3 rows, 2 features (1 numeric, 1 categorical), 2 classes, 1 cell missing"
     assert (description.source, description.notes, description.papers) == ("made up", "a note", ("A paper",))
     assert description.weights is None and description.outcomes == {}
     assert datasets.describe("toys").class_counts == {"a": 2, "b": 1}
@@ -301,7 +301,7 @@ def test_openml_with_other_columns_is_refused(make_folder, monkeypatch):
     make_folder(text=None, openml={"data_id": 4711, "sha256": SHA256})
     fetch, _ = fake_openml(data=np.zeros((3, 1)), feature_names=["size"], categories={})
     monkeypatch.setattr(openml, "fetch_openml", fetch)
-    with pytest.raises(ValueError, match="has 1 attributes, but the manifest names 2"):
+    with pytest.raises(ValueError, match="has 1 features, but the manifest names 2"):
         datasets.load("toys")
 
 

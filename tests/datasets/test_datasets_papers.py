@@ -153,7 +153,7 @@ def test_the_files_of_the_contest(contest):
 
 def test_the_files_of_the_contest_must_be_whole(contest):
     with pytest.raises(
-        ValueError, match=r"cup98LRN.txt has 3 records, not 95,412: get the whole file, or pass check_size"
+        ValueError, match=r"cup98LRN.txt has 3 rows, not 95,412: get the whole file, or pass check_size"
     ):
         papers.kdd98(contest)
     (contest / "valtargt.txt").write_text(TARGETS.replace("11,0,0\n", ""))

@@ -122,7 +122,7 @@ def test_names_of_actions_keep_their_types(actions, expected):
         ([[0, 1, 2], [1, 0, 2]], r"shape \(2, 3\), but there are 2 classes.*; transpose it"),
         ([[0, 1, 2], [1, 0, 2], [0, 0, 0]], r"shape \(3, 3\), but there are 2 classes.*true\]$"),
         ([0, 1], r"shape \(2,\)"),
-        (np.zeros((3, 2, 2)), r"shape \(3, 2, 2\), but there are 2 examples"),
+        (np.zeros((3, 2, 2)), r"shape \(3, 2, 2\), but there are 2 rows"),
         (np.zeros((0, 2)), r"shape \(0, 2\)"),
         ([["a", "b"], ["c", "d"]], "dtype"),
         ([[0, 1], [1]], "same length"),

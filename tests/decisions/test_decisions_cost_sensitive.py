@@ -360,7 +360,7 @@ def test_relabelling_takes_no_costs_at_predict(iris):
         ({"cost": np.eye(2)}, r"shape \(2, 2\), but there are 3 classes"),
         ({"cost": np.zeros((4, 3))}, "name what they do with actions="),
         ({"cost": COST3, "actions": ["a", "b"]}, r"3 rows, but the actions are \['a', 'b'\]: give one row per action"),
-        ({"cost": np.zeros((150, 3, 3))}, r"go with the examples, to predict\(X, cost=...\)"),
+        ({"cost": np.zeros((150, 3, 3))}, r"go with the rows, to predict\(X, cost=...\)"),
         ({"cost": np.full((3, 3), np.nan)}, r"cost\[0, 0\]=nan"),
         ({"cost": COST3, "labels": ["setosa", "versicolor"]}, "lacks 'virginica'"),
         ({"cost": COST3, "labels": ["setosa", "setosa", "virginica"]}, "each name must occur once"),
@@ -396,7 +396,7 @@ def test_estimators_without_probabilities_are_refused(iris, estimator):
 def test_predict_checks_its_costs(iris):
     X, y = iris
     model = CostSensitiveClassifier(GaussianNB()).fit(X, y)
-    with pytest.raises(ValueError, match=r"\(9, 3, 3\), but there are 150 examples"):
+    with pytest.raises(ValueError, match=r"\(9, 3, 3\), but there are 150 rows"):
         model.predict(X, cost=np.zeros((9, 3, 3)))
     with pytest.raises(ValueError, match="4 rows, but the actions are"):
         model.predict(X, cost=np.zeros((150, 4, 3)))

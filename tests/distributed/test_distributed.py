@@ -25,6 +25,7 @@ from petiole import (
     ProbabilityForestClassifier,
     metrics,
 )
+from petiole._classifiers.base import seed_of
 from petiole.distributed import accuracy, apply, brier_score, fit, log_loss, predict, predict_proba
 from petiole.distributed import level_wise as levels
 from petiole.distributed.executors import FAN_IN, RunningSum, Serial, add_all
@@ -123,7 +124,7 @@ def test_every_row_counts_in_every_tree(count, weighted):
         BaggedPETClassifier(oob_weight=1.0, smoothing="raw", **options), batches, mode="sharded", shard_rows=60
     )
     voted = fit(MOBESPClassifier(max_features=None, **options), batches, mode="sharded", shard_rows=60)
-    seed = BaggedPETClassifier(random_state=4)._seed()
+    seed = seed_of(BaggedPETClassifier(random_state=4))
     shards, of_tree = shards_of(bagged, parts, 60, seed)
     copies = naive.copies_of_all_rows(bagged, X, y, parts, shards, seed, of_tree)
     oracle = naive.trained(bagged, X, y, weights, copies)
@@ -244,7 +245,7 @@ def test_odd_partitions_do_no_harm(kind):
     [
         (
             lambda part: part.assign(a=part["a"].astype(str)),
-            "partition 3: column 'a' is nominal, but numeric in partition 0",
+            "partition 3: column 'a' is categorical, but numeric in partition 0",
         ),
         (lambda part: part.rename(columns={"a": "z"}), "partition 3: unknown column 'z', unlike partition 0"),
         (lambda part: part.drop(columns="b"), "partition 3: no column 'b', unlike partition 0"),

@@ -126,7 +126,7 @@ def test_a_partition_that_differs_is_named_by_a_cluster(cluster):
 
     with client_of(cluster, 2):
         data = dd.from_map(strange, range(N_PARTS), meta=part(0), enforce_metadata=False)
-        with pytest.raises(ValueError, match="partition 3: column 'a' is nominal, but numeric in partition 0"):
+        with pytest.raises(ValueError, match="partition 3: column 'a' is categorical, but numeric in partition 0"):
             fit(BaggedPETClassifier(4), data, "y", sample_weight="w", mode="sharded")
 
 

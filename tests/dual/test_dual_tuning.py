@@ -12,6 +12,7 @@ from petiole import (
     BaggedPETClassifier,
     PETClassifier,
 )
+from petiole._classifiers.base import encode_training
 from petiole._dual.line_search import best_of, descend, golden_section
 from petiole._dual.model import Noise, PerturbedModel
 from petiole._dual.tuning import mean_loss, on_folds, on_one_tree, on_unseen, on_validation
@@ -155,7 +156,7 @@ def test_the_papers_shortcut_asks_one_tree():
     X, y = two_norms()
     estimator = BaggedPETClassifier(20, random_state=0)
     model = Dual(estimator, tune_on="one_tree").fit(X, y)
-    training = model.estimator_._encode_training(X, y, None)[1]
+    training = encode_training(model.estimator_, X, y, None)[1]
     (held_out,) = on_one_tree(model.model_, training, np.random.default_rng(0))
     assert 0.3 * len(X) < len(held_out.labels) < 0.45 * len(X)
     whole = Dual(estimator, tune_on="out_of_bag").fit(X, y)
@@ -171,7 +172,7 @@ def test_slopes_of_held_out_rows(name, mode):
     if name == "tree":
         (held_out,) = on_validation(model, *two_norms(80, seed=3))
     else:
-        training = model.inner._encode_training(X, y, None)[1]
+        training = encode_training(model.inner, X, y, None)[1]
         (held_out,) = on_unseen(model, training, np.random.default_rng(0))
     levels = np.array([0.3, 0.5, 0.2, 0.8])
 
@@ -198,7 +199,7 @@ def test_noise_per_attribute_is_no_worse_on_held_out_rows(name):
     apart = Dual(ALL[name], noise="per_attribute", random_state=0).fit(X, y)
     assert apart.noise_.shape == (4,) and (apart.noise_ >= 0).all()
     if name == "bag":
-        training = apart.estimator_._encode_training(X, y, None)[1]
+        training = encode_training(apart.estimator_, X, y, None)[1]
         held_out = on_unseen(apart.model_, training, np.random.default_rng(0))
         losses = [mean_loss(held_out, Noise(m.noise_, 0.0, "exact"), "log_loss") for m in (common, apart)]
         assert losses[1] < losses[0]

@@ -10,9 +10,11 @@ from scipy.special import ndtr
 
 import naive_dual
 from ensemble_cases import cases, examples
+from from_the_core import soft_average
 from petiole import PETClassifier, Tree, _core
+from petiole._classifiers.base import encode_queries, encode_training
 from petiole._dual.noise import Attributes, Perturbation
-from petiole._dual.traversal import soft_average, soft_leaf_weights
+from petiole._dual.traversal import soft_leaf_weights
 from petiole._tree.traversal import leaf_weights
 
 GOLDEN = Tree.from_arrays(
@@ -93,7 +95,7 @@ def test_leaf_masses(case, mode):
     """Trees with nominal, multiway and repeated tests, missing values, ties, and categories that a node has not met."""
     random = case.random
     model = case.single_tree().fit(case.X, case.y, case.w)
-    training = model._encode_training(case.X, case.y, case.w)[1]
+    training = encode_training(model, case.X, case.y, case.w)[1]
     attributes = Attributes.of(training.matrix, training.weights, training.n_categories)
     queries = random_queries(random, training.matrix, model.tree_)
     made = random_perturbation(random, attributes, mode)
@@ -224,7 +226,7 @@ def test_monte_carlo_of_categories():
     codes = random.integers(6, size=(300, 2)).astype(float)
     y = ((codes[:, 0] + codes[:, 1]) % 3 == 0).astype(int)
     model = PETClassifier(categorical_features=[0, 1], nominal_splits="binary", min_samples_leaf=1).fit(codes, y)
-    matrix = model._encode(codes)
+    matrix = encode_queries(model, codes)
     attributes = Attributes.of(matrix, None, model.encoder_.n_categories)
     made, n = attributes.perturbation(0.0, 0.4, "exact", tolerance=0.0), 40_000
     for query in matrix[:4]:

@@ -21,7 +21,8 @@ import pytest
 import tiny_experiments
 from naive_experiments import run_all
 from petiole.experiments import Cell, Database, Experiment, Outcome, read_results, run, seed_of
-from petiole.experiments._grid.progress import Bar, Lines, TimeLeft
+from petiole.experiments._grid.progress import Bar, Lines, TimeLeft, kind_of
+from petiole.experiments.command import describe_errors
 from tiny_experiments import tiny
 
 SCRIPT = str(Path(tiny_experiments.__file__))
@@ -349,18 +350,18 @@ def test_time_left_knows_that_data_sets_differ():
     """Two kinds of cells that take 1 and 9 seconds, one of each done after 5 seconds on the clock of two jobs."""
     cells = [Cell(name, trial, "m") for trial in range(3) for name in ("small", "large")]
     clock = iter([0.0, 5.0, 5.0])
-    left = TimeLeft(cells, lambda: next(clock))
+    left = TimeLeft(map(kind_of, cells), lambda: next(clock))
     assert left.seconds() is None
-    left.note(cells[0], 1.0)
-    left.note(cells[1], 9.0)
+    left.note(kind_of(cells[0]), 1.0)
+    left.note(kind_of(cells[1]), 9.0)
     assert left.seconds() == pytest.approx((2 * 1 + 2 * 9) * 5.0 / 10.0)
 
 
 def test_time_left_takes_an_unknown_kind_to_be_like_its_data_set_or_like_all():
     cells = [Cell("a", 0, "x"), Cell("a", 0, "y"), Cell("b", 0, "x")]
     clock = iter([0.0, 4.0])
-    left = TimeLeft(cells, lambda: next(clock))
-    left.note(cells[0], 4.0)
+    left = TimeLeft(map(kind_of, cells), lambda: next(clock))
+    left.note(kind_of(cells[0]), 4.0)
     assert left.seconds() == pytest.approx(8.0)
 
 
@@ -375,10 +376,10 @@ def test_lines_tell_how_far_it_is_and_what_failed(tmp_path):
 
 def test_the_bar_runs(tmp_path, capsys):
     pytest.importorskip("rich")
-    run(tiny(tiny_experiments.failing), tmp_path / "cells.sqlite", jobs=0, retries=0, progress=Bar())
+    run(tiny(tiny_experiments.failing), tmp_path / "cells.sqlite", jobs=0, retries=0, progress=Bar("cells"))
     text = capsys.readouterr().err
     assert "18/18" in text
-    assert "two, trial 2, slow: ZeroDivisionError" in text
+    assert "two, trial 2, fast: ZeroDivisionError" in text
 
 
 # Dask.
@@ -409,3 +410,14 @@ def test_dask_that_is_not_installed_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r'pip install "petiole\[dask\]"'):
         Dask()
+
+
+def test_what_goes_wrong_everywhere_is_told_once():
+    missing = "Traceback (most recent call last):\n  a\n  b\nValueError: name={!r}: no data set of this name is here"
+    cells = [Cell(name, trial, "tree") for name in "abcdefgh" for trial in range(100)]
+    errors = {cell: missing.format(cell.data_set) for cell in cells}
+    errors[Cell("a", 0, "forest")] = "Traceback (most recent call last):\n  deep\nZeroDivisionError: of a kind"
+    told = describe_errors(errors)
+    assert told[0] == "800 cells (a, b, c, d, … h) failed: ValueError: name='a': no data set of this name is here"
+    assert told[1].splitlines()[0] == "1 cell (a) failed: ZeroDivisionError: of a kind" and "  deep" in told[1]
+    assert len(told) == 2

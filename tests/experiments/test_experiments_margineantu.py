@@ -44,7 +44,7 @@ def test_the_grid_is_the_papers():
     grid = paper.experiment()
     assert (len(grid.data_sets), grid.trials, len(grid.methods)) == (16, 10, 3)
     named = read_published("margineantu_dietterich_2002_figure_5").column("data_set")
-    assert sorted(grid.data_sets) == sorted([*named, *paper.RECALLED])
+    assert sorted(grid.data_sets) == sorted([*named, *paper.FROM_MEMORY])
     # 25 (matrices) x 8 (models) x 10 (folds) = 2000
     assert grid.settings["n_matrices"] * len(COST_MODELS) * grid.trials == 2000
     assert set(paper.READINGS.values()) < set(named)

@@ -28,7 +28,7 @@ from petiole.experiments.published import read_published
 
 @pytest.fixture
 def made_up(monkeypatch):
-    """Whole numbers and noise, and classes that the second attribute tells."""
+    """Whole numbers and noise, and classes that the second feature tells."""
     random = np.random.default_rng(3)
     X = random.integers(0, 4, size=(60, 3)).astype(float)
     y = np.where(X[:, 1] + random.normal(scale=0.8, size=60) > 1.5, "yes", "no")
@@ -56,7 +56,7 @@ def test_readings_differ_from_each_other(made_up):
 
 
 @pytest.mark.real_data
-def test_what_is_printed_for_ionosphere_follows_from_its_first_attribute_alone():
+def test_what_is_printed_for_ionosphere_follows_from_its_first_feature_alone():
     """p = (N_k + 1)/(N_k + 2) on either side of it: 0/1-MSE .247, AvLL 1.822, AULC 1.246 are printed."""
     X, y = load_nielsen("iondata")
     own = []

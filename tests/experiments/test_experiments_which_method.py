@@ -38,7 +38,7 @@ NAMES = ["first", "second", "third", "fourth"]
 
 
 def make_table(n=66):
-    """Three classes of 22, a numeric column, a nominal one, missing values, and a column of nothing but these."""
+    """Three classes of 22, a numeric column, a categorical one, missing values, and a column of nothing but these."""
     random = np.random.default_rng(0)
     y = np.arange(n) % 3
     X = np.column_stack([y + random.normal(size=n), (y + random.integers(0, 2, n)) % 4, random.normal(size=n)])
@@ -96,9 +96,9 @@ def test_the_parts_are_those_of_the_study_of_forests(monkeypatch):
 
 
 def test_columns_become_numbers():
-    numbers, nominal = encode_column(np.array(["b", None, "a", "b"], dtype=object))
+    numbers, categorical = encode_column(np.array(["b", None, "a", "b"], dtype=object))
     np.testing.assert_array_equal(numbers, [1, np.nan, 0, 1])
-    assert nominal
+    assert categorical
     column = np.array([1.5, np.nan])
     assert encode_column(column)[0] is column and not encode_column(column)[1]
 
@@ -116,7 +116,7 @@ def test_small_classes_are_left_out_and_splits_keep_the_shares():
 
 
 @pytest.mark.parametrize("method", MODELS)
-def test_every_model_takes_nominal_columns_and_missing_values(method, synthetic):
+def test_every_model_takes_categorical_columns_and_missing_values(method, synthetic):
     task = experiment().task(Cell("first", 0, method))
     found = run_cell(task)
     assert set(found) == set(METRICS)
@@ -138,9 +138,9 @@ def test_lazy_trees_are_not_asked_where_that_takes_too_long(synthetic, monkeypat
     assert np.isfinite(run_cell(experiment().task(Cell("first", 0, "lazy options")))["log_loss"])
 
 
-def test_boosting_is_told_of_nominal_columns_and_spared_empty_ones():
+def test_boosting_is_told_of_categorical_columns_and_spared_empty_ones():
     table = make_table()
-    model = CategoryBoosting(table.nominal, 0).fit(table.X, table.y)
+    model = CategoryBoosting(table.categorical, 0).fit(table.X, table.y)
     assert model.kept_.tolist() == [True, True, True, False]
     assert model.model_.is_categorical_.tolist() == [False, True, False]
 

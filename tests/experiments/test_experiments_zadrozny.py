@@ -18,7 +18,7 @@ from petiole.experiments.zadrozny_elkan_2001 import CONSTANTS, MODELS, PRUNED, e
 from petiole.experiments.zadrozny_elkan_2001 import data as data
 from petiole.experiments.zadrozny_elkan_2001 import figures as figures
 from petiole.experiments.zadrozny_elkan_2001 import page as page_module
-from petiole.experiments.zadrozny_elkan_2001.data import Division, Part, halves, load_contest, load_division, redrawn
+from petiole.experiments.zadrozny_elkan_2001.data import Division, People, halves, load_contest, load_division, redrawn
 from petiole.smoothing import Curtailment, MEstimate
 
 
@@ -32,7 +32,7 @@ def made_up(n=400, seed=0, gifts=True):
         history[::7, 1] = np.nan
         gift = np.where(y, history[:, 0].round() + 1, 0.0)
         money = {"gifts": gift, "history": history} if gifts else {}
-        parts.append(Part(X, y, np.where(y, 1.0, 2.5), **money))
+        parts.append(People(X, y, np.where(y, 1.0, 2.5), **money))
     return Division(parts[0], parts[1], (1,))
 
 
@@ -142,7 +142,7 @@ def test_redrawn_divisions_have_the_same_rows():
     both = [np.sort(np.concatenate([d.train.X[:, 0], d.test.X[:, 0]])) for d in (division, other)]
     np.testing.assert_array_equal(*both)
     assert not np.array_equal(division.train.X, other.train.X)
-    assert (len(other.train.y), other.nominal) == (40, (1,))
+    assert (len(other.train.y), other.categorical) == (40, (1,))
 
 
 @pytest.mark.real_data
@@ -152,7 +152,7 @@ def test_coil_is_the_papers():
     table = read_published("zadrozny_elkan_2001_table_4")
     for part, column in ((division.train, "training"), (division.test, "test")):
         assert f"{2 * part.y.mean():.5f}" == table.cell("All zero (C4.5 with pruning)", column)
-    assert division.train.X.shape == (5822, 85) and division.nominal == (0, 4)
+    assert division.train.X.shape == (5822, 85) and division.categorical == (0, 4)
 
 
 @pytest.mark.real_data
@@ -207,7 +207,7 @@ def contest(tmp_path):
 def test_the_contests_own_files_run_in_their_own_division(contest, monkeypatch, tmp_path):
     division = load_contest(contest, check_size=False)
     assert (len(division.train.y), len(division.test.y), division.train.X.shape[1]) == (120, 90, 7)
-    assert division.nominal == (5, 6) and (division.train.weights == 1).all()
+    assert division.categorical == (5, 6) and (division.train.weights == 1).all()
     with (contest / "cup98LRN.txt").open() as file:
         for record, (last, mean) in zip(csv.DictReader(file), division.train.history, strict=True):
             gifts = [float(record[name]) for name in HISTORY if record[name]]

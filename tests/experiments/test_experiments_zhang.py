@@ -32,7 +32,7 @@ NAMES = ["small", "smaller", "tiny"]
 
 
 def make_table(seed, n=63, n_classes=3):
-    """Numeric and nominal columns with missing values; the last class has three rows only."""
+    """Numeric and categorical columns with missing values; the last class has three rows only."""
     random = np.random.default_rng(seed)
     y = np.r_[np.arange(n - 3) % (n_classes - 1), [n_classes - 1] * 3]
     X = np.column_stack([y + random.normal(size=n), random.integers(0, 4, n), random.normal(size=n).round(1)])
@@ -140,7 +140,7 @@ def test_growing_forests_are_those_grown_at_once(synthetic, n_trees, smoothing):
             n_estimators=n_trees,
             smoothing=smoothing,
             missing="separate",
-            categorical_features=table.nominal,
+            categorical_features=table.categorical,
             random_state=grid.task(Cell("small", number, FORESTS)).split_seed,
         )
 

@@ -316,9 +316,9 @@ def test_spread_missing_values_go_to_the_heavier_child():
     np.testing.assert_array_equal(model.to_sklearn().apply(X), model.apply(X.astype(np.float32)))
 
 
-def test_nominal_splits_and_third_branches_are_refused():
+def test_categorical_splits_and_third_branches_are_refused():
     frame = pd.DataFrame({"colour": ["red", "blue"] * 20, "size": np.arange(40.0)})
-    with pytest.raises(ValueError, match=r"node 0 \(feature 'colour'\) is a nominal split.*encode"):
+    with pytest.raises(ValueError, match=r"node 0 \(feature 'colour'\) is a categorical split.*encode"):
         PETClassifier().fit(frame, [0, 1] * 20).to_sklearn()
     X, y = make_data(missing=0.2)
     with pytest.raises(ValueError, match=r"node \d+ \(feature \d\) has a third branch.*fractional"):

@@ -193,6 +193,10 @@ MAKERS = {
     "temperature": lambda: _calibrator(maps.TemperatureCalibrator()),
     "binning": lambda: _calibrator(maps.BinningCalibrator(5), 2),
     "venn_abers": lambda: _calibrator(maps.VennAbersCalibrator()),
+    "vector": lambda: _calibrator(maps.VectorScalingCalibrator()),
+    "structured_matrix": lambda: _calibrator(maps.StructuredMatrixCalibrator()),
+    "quadratic": lambda: _calibrator(maps.QuadraticCalibrator(), 2),
+    "spline": lambda: _calibrator(maps.SplineCalibrator(6)),
 }
 
 _MADE: dict = {}

@@ -37,6 +37,8 @@ CLASSES = (
     *("CostSensitiveClassifier", "ExpectedProfitClassifier", "OOBCalibratedClassifier", "LinearRegression"),
     *("BinningCalibrator", "SigmoidCalibrator", "BetaCalibrator", "IsotonicCalibrator", "TemperatureCalibrator"),
     *("VennAbersCalibrator", "BinMap", "SigmoidMap", "BetaMap", "IsotonicMap", "TemperatureMap", "VennAbersMap"),
+    *("VectorScalingCalibrator", "VectorScalingMap", "StructuredMatrixCalibrator", "StructuredMatrixMap"),
+    *("QuadraticCalibrator", "QuadraticMap", "SplineCalibrator", "SplineMap"),
     *("Raw", "Laplace", "MEstimate", "Curtailment", "MBranch", "HDP", "HGS", "PerLevel", "DummyClassifier"),
 )
 

@@ -28,7 +28,7 @@ from petiole.files import ModelFileError, atomic, read_header
 from petiole.files.savable import SavableModel
 
 # Made again when they are needed.
-CACHES = {"_trees", "_tables", "_ballot", "_fallback", "trees_", "_metadata_request"}
+CACHES = {"_trees", "_estimate", "trees_", "_metadata_request"}
 
 
 @pytest.fixture

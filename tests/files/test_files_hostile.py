@@ -26,6 +26,7 @@ SMALL = (
     *("tree", "pet_c45_mixed", "bagged", "bagged_settled", "mob_esp_weights", "probability_forest", "lazy", "dual"),
     *("naive_bayes_binned", "constant", "cost_sensitive_actions", "expected_profit", "oob_calibrated_frozen"),
     *("sigmoid", "isotonic", "temperature", "binning", "venn_abers"),
+    *("vector", "structured_matrix", "quadratic", "spline"),
 )
 
 
@@ -302,6 +303,9 @@ FORGED_ARRAYS = {
     "weights of the pool": ("probability_forest", "pool_.weights", 1e308, "weights"),
     "classes that weigh nothing": ("naive_bayes", "class_weights_", 1e-300, "class_weights_"),
     "an upper probability below the lower one": ("venn_abers", "p1", 0.0, "p0"),
+    "a slope below zero": ("spline", "slopes", -1.0, "slopes"),
+    "scales that overflow": ("vector", "scales", 1e308, "scales"),
+    "a matrix that overflows": ("structured_matrix", "matrix", -1e308, "matrix"),
 }
 
 

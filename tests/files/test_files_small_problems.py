@@ -11,6 +11,7 @@ import pytest
 import petiole
 from file_models import answers, assert_same_answers
 from petiole import calibrators as maps
+from petiole._classifiers.oob_calibrated import METHODS
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.files import ModelFileError, save
 from petiole.files.registry import MODULE_OF, class_named
@@ -92,9 +93,7 @@ MODELS = {
     "ConstantClassifier": lambda rng: petiole.ConstantClassifier(),
     "CostSensitiveClassifier": lambda rng: petiole.CostSensitiveClassifier(petiole.PETClassifier(**growth(rng))),
     "ExpectedProfitClassifier": lambda rng: ExpectedProfitClassifier(petiole.PETClassifier(**growth(rng))),
-    "OOBCalibratedClassifier": lambda rng: petiole.OOBCalibratedClassifier(
-        bagged(rng), method=pick(rng, "sigmoid", "beta", "isotonic", "temperature", "binning", "venn_abers")
-    ),
+    "OOBCalibratedClassifier": lambda rng: petiole.OOBCalibratedClassifier(bagged(rng), method=pick(rng, *METHODS)),
 }
 CALIBRATORS = [name for name in maps.__all__ if name.endswith("Calibrator")]
 

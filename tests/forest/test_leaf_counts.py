@@ -12,11 +12,13 @@ import naive_counting as naive
 import naive_ensemble
 from count_problems import batches_of, problem
 from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier, _core
-from petiole._classifiers.mob_esp import make_ballot
-from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, VoteCounts, count, tally_rows
+from petiole._classifiers.base import encode_labelled, encode_training
+from petiole._estimates.vote_look_up import make_ballot
+from petiole._forest.leaf_counts import ForestCounts, Tally, VoteCounts, picked, tally_rows
 from petiole._forest.log_pool import fit_pool, fit_pool_on, pool_batch
 from petiole._forest.plan import as_grown, plans_of, sample_copies
 from petiole._table.encoder import FeatureEncoder
+from petiole._tree import traversal
 from petiole.distributed.quantile_sketch import QuantileSketch
 from petiole.distributed.table_summary import encode_part, kept_rows, merged, survey_rows
 
@@ -24,25 +26,36 @@ from petiole.distributed.table_summary import encode_part, kept_rows, merged, su
 def grown(seed, count="distinct", **options):
     X, y, w = problem(seed, **options)
     model = MOBESPClassifier(6, count=count, random_state=seed, categorical_features=[1]).fit(X, y, w)
-    training = model._encode_training(X, y, w)[1]
+    training = encode_training(model, X, y, w)[1]
     copies = {t: sample_copies(training, model.bootstrap, model.seed_, t) for t in range(6)}
-    rows = Rows(training.matrix, training.labels, training.weights, copies)
-    return model, training, rows
+    return model, training, copies
+
+
+def tally_part(model, rows, copies, part, **options):
+    return tally_rows(model.trees_, rows.take(part), picked(copies, part), **options)
+
+
+def count(model, X, y, sample_weight=None):
+    """The counts of rows that no tree has seen."""
+    rows = encode_labelled(model, X, y, sample_weight)
+    if hasattr(model, "tree_"):
+        return traversal.class_counts(model.tree_, rows.matrix, rows.labels, rows.weights)
+    return tally_rows(model.trees_, rows, distinct=True).counts
 
 
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
 @pytest.mark.parametrize("counting", ["distinct", "copies"])
 @pytest.mark.parametrize("seed", range(3))
 def test_batches_add_up_to_the_naive_counts(seed, counting, weights):
-    model, training, rows = grown(seed, counting, weights=weights)
+    model, training, copies = grown(seed, counting, weights=weights)
     ballot = make_ballot(model.trees_, training.class_weights())
-    parts = batches_of(len(rows), np.random.default_rng(seed))
+    parts = batches_of(len(training), np.random.default_rng(seed))
     distinct = counting == "distinct"
-    tallies = [tally_rows(model.trees_, rows.part(part), distinct=distinct, ballot=ballot) for part in parts]
+    tallies = [tally_part(model, training, copies, part, distinct=distinct, ballot=ballot) for part in parts]
     total = sum(tallies[1:], start=tallies[0])
     (plan,) = plans_of(model, model.seed_)
     trees = [as_grown(plan, tree, training, t) for t, tree in enumerate(model.trees_)]
-    oracle = naive.forest_of(trees, list(rows.copies.values()), training.matrix, training.labels, training.weights, 3)
+    oracle = naive.forest_of(trees, list(copies.values()), training.matrix, training.labels, training.weights, 3)
     for t in range(6):
         in_bag, out_of_bag = naive.counted(oracle, t, distinct=distinct)
         np.testing.assert_allclose(total.counts.in_bag(t), in_bag, atol=1e-9)
@@ -76,10 +89,10 @@ def tables_of_tree(votes, t, tree, oob_weight):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_batches_does_not_matter(seed):
-    model, training, rows = grown(seed)
+    model, training, copies = grown(seed)
     ballot = make_ballot(model.trees_, training.class_weights())
-    parts = batches_of(len(rows), np.random.default_rng(seed), 5)
-    a, b, c, d, e = (tally_rows(model.trees_, rows.part(part), distinct=True, ballot=ballot) for part in parts)
+    parts = batches_of(len(training), np.random.default_rng(seed), 5)
+    a, b, c, d, e = (tally_part(model, training, copies, part, distinct=True, ballot=ballot) for part in parts)
     one, other = ((a + b) + (c + d)) + e, e + (d + (c + (b + a)))
     for t in range(6):
         np.testing.assert_allclose(one.counts.out_of_bag(t), other.counts.out_of_bag(t), atol=1e-9)
@@ -94,8 +107,10 @@ def test_the_order_of_batches_does_not_matter(seed):
 
 
 def test_all_training_rows_give_back_the_counts_and_tables_of_the_fit():
-    model, training, rows = grown(3, missing=False)
-    tally = tally_rows(model.trees_, rows, distinct=True, ballot=make_ballot(model.trees_, training.class_weights()))
+    model, training, copies = grown(3, missing=False)
+    tally = tally_rows(
+        model.trees_, training, copies, distinct=True, ballot=make_ballot(model.trees_, training.class_weights())
+    )
     placed = tally.counts.placed_in(model.trees_)
     assert all(one.equals(two) for one, two in zip(placed, model.trees_, strict=True))
     for name, array in model.vote_tables_.state().items():
@@ -103,17 +118,19 @@ def test_all_training_rows_give_back_the_counts_and_tables_of_the_fit():
 
 
 def test_many_parts_are_counted_as_one(monkeypatch):
-    model, _, rows = grown(4)
-    whole = tally_rows(model.trees_, rows, distinct=True)
+    model, rows, copies = grown(4)
+    whole = tally_rows(model.trees_, rows, copies, distinct=True)
     monkeypatch.setattr("petiole._forest.leaf_counts.CELLS_AT_ONCE", 60)
-    cut = tally_rows(model.trees_, rows, distinct=True)
+    cut = tally_rows(model.trees_, rows, copies, distinct=True)
     for t in range(6):
         np.testing.assert_allclose(whole.counts.in_bag(t), cut.counts.in_bag(t), atol=1e-9)
 
 
 def test_counts_survive_pickling_and_decay():
-    model, training, rows = grown(5)
-    tally = tally_rows(model.trees_, rows, distinct=True, ballot=make_ballot(model.trees_, training.class_weights()))
+    model, training, copies = grown(5)
+    tally = tally_rows(
+        model.trees_, training, copies, distinct=True, ballot=make_ballot(model.trees_, training.class_weights())
+    )
     again = pickle.loads(pickle.dumps(tally))
     assert isinstance(again, Tally) and isinstance(again.votes, VoteCounts)
     np.testing.assert_array_equal(again.counts.out_of_bag(2), tally.counts.out_of_bag(2))
@@ -139,8 +156,8 @@ def test_placed_counts_change_what_leaves_say_but_not_how_missing_values_spread(
 def test_leaves_vote_anew_where_a_prior_is_given():
     X, y, _ = problem(7, n_classes=2, weights="none", missing=False)
     model = BaggedPETClassifier(3, random_state=0, max_depth=2).fit(X, y)
-    rows = Rows(model._encode(X), (1 - y).astype(np.int32), None, {t: np.full(len(y), 9) for t in range(3)})
-    flipped = tally_rows(model.trees_, rows, distinct=False).counts
+    rows, nine_times = encode_labelled(model, X, 1 - y, None), {t: np.full(len(y), 9) for t in range(3)}
+    flipped = tally_rows(model.trees_, rows, nine_times, distinct=False).counts
     total = (ForestCounts.of(model.trees_) + flipped).placed_in(model.trees_, np.array([1.0, 1.0]))
     for t in range(3):
         counts = total[t].inbag_class_counts[total[t].leaves]
@@ -167,9 +184,9 @@ def test_count_takes_labels_and_tables_of_any_kind(kind):
 def test_a_tree_counts_a_matrix():
     X, y, w = problem(8)
     tree = PETClassifier().fit(X, y, w).tree_
-    np.testing.assert_allclose(
-        count(tree, X, y, w), count(tree, X[:50], y[:50], w[:50]) + count(tree, X[50:], y[50:], w[50:])
-    )
+    labels = y.astype(np.int32)
+    both = [traversal.class_counts(tree, X[part], labels[part], w[part]) for part in (slice(50), slice(50, None))]
+    np.testing.assert_allclose(traversal.class_counts(tree, X, labels, w), both[0] + both[1])
 
 
 def test_counts_of_another_forest_are_refused():
@@ -299,7 +316,7 @@ def test_rows_of_weight_zero_are_absent():
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ({"a": ["x", "y"], "b": [1.0, 2.0]}, r"partition 1: column 'a' is nominal, but numeric in partition 0"),
+        ({"a": ["x", "y"], "b": [1.0, 2.0]}, r"partition 1: column 'a' is categorical, but numeric in partition 0"),
         ({"a": [1.0, 2.0], "c": [1.0, 2.0]}, r"partition 1: unknown column 'c', unlike partition 0"),
         ({"a": [1.0, 2.0]}, r"partition 1: no column 'b', unlike partition 0"),
         ({"b": [1.0, 2.0], "a": [1.0, 2.0]}, r"partition 1: another order"),

@@ -27,6 +27,7 @@ from petiole import (
     calibrators,
     from_sklearn,
 )
+from petiole._classifiers.oob_calibrated import METHODS
 from petiole.decisions import ExpectedProfitClassifier, with_abstention
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, PerLevel, Raw
 
@@ -358,6 +359,7 @@ def _cost_sensitive(draw: Draw, problem: Problem) -> CostSensitiveClassifier:
 
 def _random_calibrator(draw: Draw) -> Any:
     floors = (1e-12, 1e-9, 0.002, 0.3, 0.5)
+    penalties = (1e-3, 1, 50.0, 1e100)
     return draw.one(
         calibrators.SigmoidCalibrator,
         lambda: calibrators.BetaCalibrator(draw.one(*floors)),
@@ -365,6 +367,10 @@ def _random_calibrator(draw: Draw) -> Any:
         lambda: calibrators.TemperatureCalibrator(draw.one(*floors)),
         lambda: calibrators.BinningCalibrator(draw.one(1, 2, 10, 10**6)),
         calibrators.VennAbersCalibrator,
+        lambda: calibrators.VectorScalingCalibrator(draw.one(*penalties), draw.one(*floors)),
+        lambda: calibrators.StructuredMatrixCalibrator(*(draw.one(*penalties) for _ in range(3)), draw.one(*floors)),
+        lambda: calibrators.QuadraticCalibrator(draw.one(*penalties), draw.one(*floors)),
+        lambda: calibrators.SplineCalibrator(draw.one(2, 3, 12, 40), draw.one("auto", 0, 1.0, 1e6), draw.one(*floors)),
     )()
 
 
@@ -374,8 +380,7 @@ def _oob_calibrated(draw: Draw, problem: Problem) -> Subject:
     ensemble = (
         draw.one(_sklearn_forest, _sklearn_bagging)(draw, problem) if foreign else draw.one(*makers)(draw, problem)
     )
-    names = ("sigmoid", "beta", "isotonic", "temperature", "binning", "venn_abers")
-    method = draw.one(*names) if draw.chance(0.5) else _random_calibrator(draw)
+    method = draw.one(*METHODS) if draw.chance(0.5) else _random_calibrator(draw)
     return _ordinary(OOBCalibratedClassifier(ensemble, method))
 
 
@@ -435,7 +440,7 @@ def _profit(draw: Draw, problem: Problem) -> Subject:
 def _calibrator(draw: Draw, problem: Problem) -> Subject:
     model, seed, n_classes = _random_calibrator(draw), draw.seed(), len(problem.classes)
     kind = draw.one("proba", "proba", "tied", "constant")
-    if not isinstance(model, calibrators.BetaCalibrator | calibrators.TemperatureCalibrator):  # any score will do
+    if not hasattr(model, "floor"):  # any score will do
         kind = draw.one(kind, "margins", "huge", "tiny")
 
     def scores(n_rows: int, which: int) -> np.ndarray:

@@ -8,7 +8,8 @@ import numpy as np
 
 import naive
 from petiole import PETClassifier, Tree
-from petiole._tree.growing import TrainingSet, grow_tree
+from petiole._table.rows import EncodedRows
+from petiole._tree.growing import grow_tree
 from petiole._tree.plan import TreePlan
 
 
@@ -26,10 +27,10 @@ def grow_both(X, y, w, n_categories, n_classes, **options):
     return slow, fast
 
 
-def training_set(X, y, w, n_categories, n_classes) -> TrainingSet:
+def training_set(X, y, w, n_categories, n_classes) -> EncodedRows:
     weights = None if w is None else np.asarray(w, dtype=float)
     codes = np.asarray(n_categories, dtype=np.int32)
-    return TrainingSet(np.asarray(X, dtype=float), np.asarray(y, dtype=np.int32), weights, codes, np.arange(n_classes))
+    return EncodedRows(np.asarray(X, dtype=float), np.asarray(y, dtype=np.int32), weights, codes, np.arange(n_classes))
 
 
 def assert_same_tree(slow: naive.Node, fast: Tree, node: int = 0, where: str = "root") -> None:

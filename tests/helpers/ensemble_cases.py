@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import naive_ensemble as naive
 from petiole import PETClassifier
-from petiole._forest.plan import part_seed, sample_copies
+from petiole._classifiers.base import encode_queries, encode_training
+from petiole._forest.plan import kind_seed, sample_copies
 from petiole.smoothing import MEstimate
 
 RAW = {"smoothing": "raw"}
@@ -136,7 +137,7 @@ def spreading_as_it_says(tree):
 
 
 def naive_forest(model, X, y, w=None):
-    training = model._encode_training(X, y, w)[1]
+    training = encode_training(model, X, y, w)[1]
     copies = [sample_copies(training, model.bootstrap, model.seed_, t) for t in range(len(model.trees_))]
     trees = [spreading_as_it_says(tree) for tree in model.trees_]
     matrix = training.matrix.astype(float)  # NumPy compares single precision with numbers rounded to it
@@ -147,7 +148,7 @@ def for_all_rows(model, X, w, of_kept, of_queries):
     """Out-of-bag estimates of all rows: those of weight zero, in no sample, are queries."""
     if w is None or np.all(w):
         return of_kept
-    result = of_queries(model._encode(X))
+    result = of_queries(encode_queries(model, X))
     result[w > 0] = of_kept
     return result
 
@@ -284,11 +285,11 @@ class SlowPart:
 
 
 def slow_parts(model, X, y, w=None):
-    training = model._encode_training(X, y, w)[1]
+    training = encode_training(model, X, y, w)[1]
     rows = (training.matrix, training.labels, training.weights, len(model.classes_))
     parts = []
     for kind, part in enumerate(model.parts_):
-        seed, trees = part_seed(model.seed_, kind), [spreading_as_it_says(tree) for tree in part.forest]
+        seed, trees = kind_seed(model.seed_, kind), [spreading_as_it_says(tree) for tree in part.forest]
         copies = [sample_copies(training, model.bootstrap, seed, t) for t in range(len(trees))]
         parts.append(SlowPart(naive.TrainedForest(trees, copies, *rows), model.count, model.coarse_rows))
     return parts

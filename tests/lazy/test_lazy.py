@@ -394,3 +394,10 @@ def test_explanations_refuse(fitted, iris):
         explanation.plot(9)
     with pytest.raises(ValueError, match="max_depth=-1: must be a whole number at least 0 or None"):
         explanation.plot(max_depth=-1)
+
+
+def test_weights_as_counts_go_with_a_leaf_size_that_is_chosen(iris):
+    X, y = iris
+    weights = np.full(len(y), 2.0)
+    model = LazyOptionTreesClassifier(4, min_samples_leaf="auto", weights="counts", random_state=0)
+    assert model.fit(X[::3], y[::3], weights[::3]).min_samples_leaf_ >= 2

@@ -167,7 +167,7 @@ def test_zero_one_mse_is_not_proper_for_three_classes():
 )
 def test_scores_of_base_rates_are_those_of_the_paper(donors, people, figures):
     """Zadrozny & Elkan (2001), tables 1 and 2: the MSE of telling everybody 0, 1 or the training base rate, and the
-    log-loss of the last. The paper cuts off after five decimals; the numbers of donors are recalled."""
+    log-loss of the last. The paper cuts off after five decimals; the numbers of donors are from memory."""
     b = 4843 / 95412
     keys = {"labels": [0, 1], "sample_weight": [people - donors, donors]}
     zero, one, base = ([row, row] for row in ([1, 0], [0, 1], [1 - b, b]))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from sklearn.calibration import calibration_curve
 
 import naive_metrics as naive
@@ -145,6 +145,7 @@ def test_a_bin_of_one_row_counts_as_no_error_when_debiased():
 
 @settings(deadline=None, max_examples=60)
 @given(problems)
+@example(make_problem(45884))  # the middle of tied scores is on the border of two bins
 def test_parts_equal_the_naive_ones_and_sum_to_the_whole(problem):
     y, proba, w = problem.plain
     keys = problem.arguments

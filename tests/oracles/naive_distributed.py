@@ -4,7 +4,7 @@ import numpy as np
 
 import naive_ensemble as naive
 from petiole._forest.plan import sample_copies
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 
 
 def copies_of_all_rows(model, X, y, parts, shards, seed, assigned):
@@ -17,7 +17,7 @@ def copies_of_all_rows(model, X, y, parts, shards, seed, assigned):
     for tree, shard in enumerate(assigned):
         rows = np.concatenate([parts[part] for part in shards[shard]])
         labels = np.searchsorted(classes, y[rows]).astype(np.int32)
-        training = TrainingSet(X[rows], labels, None, np.zeros(X.shape[1], dtype=np.int32), classes)
+        training = EncodedRows(X[rows], labels, None, np.zeros(X.shape[1], dtype=np.int32), classes)
         times = np.zeros(len(y), dtype=int)
         times[rows] = sample_copies(training, model.bootstrap, seed, tree)
         copies.append(times)

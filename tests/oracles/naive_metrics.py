@@ -169,7 +169,7 @@ def bins_of(scores, w, n_bins, strategy):
     for value in set(scores):
         below = sum(weight for score, weight in zip(scores, w, strict=True) if score < value)
         tied = sum(weight for score, weight in zip(scores, w, strict=True) if score == value)
-        bin_of[value] = min(int((below + tied / 2) / sum(w) * n_bins), n_bins - 1)
+        bin_of[value] = min(int(round((below + tied / 2) / sum(w) * n_bins, 9)), n_bins - 1)
     return [bin_of[score] for score in scores]
 
 

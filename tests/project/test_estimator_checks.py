@@ -54,6 +54,8 @@ CLASSIFIERS = [
     ConstantClassifier("one"),
     OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0)),
     OOBCalibratedClassifier(RandomForestClassifier(n_estimators=9, random_state=0), method="venn_abers"),
+    OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method="structured_matrix"),
+    OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method="spline"),
     OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method=BinningCalibrator(n_bins=20)),
     LazyOptionTreesClassifier(n_estimators=5, random_state=0),
     LazyOptionTreesClassifier.paper(n_estimators=1, bootstrap=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -13,11 +14,12 @@ ROOT = Path(__file__).parents[2]
 # From the bottom up. A folder (or module) may import those of the lines before its own.
 LAYERS = [
     {"_core"},
-    {"_durations", "_validation"},
+    {"_progress", "_validation"},
     {"files"},
     {"_table", "smoothing"},
     {"_tree", "datasets"},
     {"_forest", "calibrators"},
+    {"_estimates"},
     {"_classifiers"},
     {"_dual", "_lazy", "distributed"},
     {"metrics", "decisions", "scoring"},
@@ -96,3 +98,15 @@ def test_the_core_includes_no_python():
     for path in files:
         text = path.read_text(encoding="utf-8")
         assert "Python.h" not in text and "nanobind" not in text, path.name
+
+
+def test_public_folders_say_what_is_public():
+    folder = Path(petiole.__file__).parent
+    public = {name for layer in LAYERS for name in layer if not name.startswith("_")} - {"cli", "scoring"}
+    for name in sorted(public):
+        module = importlib.import_module(f"petiole.{name}")
+        assert all(hasattr(module, public_name) for public_name in module.__all__), name
+    assert {path.parent.name for path in folder.glob("*/__init__.py") if not path.parent.name.startswith("_")} == {
+        *public,
+        "cli",
+    }

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 
+from from_the_core import leave_one_out
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier, PETClassifier
 from petiole._classifiers.ensemble import MOST_OOB_WEIGHT
 from petiole._validation import LARGEST, MOST_THREADS, SMALLEST, check_number, thread_count
@@ -77,7 +78,14 @@ def test_the_smallest_numbers_give_probabilities():
 def test_threads_are_as_many_as_are_asked_for_and_not_more_than_are_of_use():
     assert thread_count(None) == 1 and thread_count(3) == 3
     assert thread_count(-1) == joblib.effective_n_jobs(-1)
-    assert thread_count(4096) == max(MOST_THREADS, 4 * joblib.effective_n_jobs(-1))
+    assert thread_count(4096) == max(MOST_THREADS, 4 * joblib.cpu_count())
+
+
+def test_one_thread_in_a_worker_process_is_no_reason_to_warn(monkeypatch):
+    """joblib warns where a daemon asks for more than one; a cap on threads must not ask."""
+    asked = []
+    monkeypatch.setattr(joblib, "effective_n_jobs", lambda n_jobs: asked.append(n_jobs) or n_jobs)
+    assert thread_count(1) == 1 and asked == [1]
 
 
 def test_gradient_descent_has_an_end(monkeypatch):
@@ -86,5 +94,5 @@ def test_gradient_descent_has_an_end(monkeypatch):
     tree = PETClassifier(min_samples_leaf=1).fit(X, Y).tree_
     alphas = np.ones(tree.n_nodes)
     for _ in range(5):
-        alphas = alphas - 1e-6 * hgs_module.leave_one_out(tree, alphas)[1]
+        alphas = alphas - 1e-6 * leave_one_out(tree, alphas)[1]
     assert np.array_equal(HGS("gd", learning_rate=1e-6, tol=0).alphas(tree), np.maximum(alphas, 0))

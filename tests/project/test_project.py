@@ -43,6 +43,14 @@ def test_types_are_sound():
     assert done.returncode == 0, done.stdout
 
 
+def test_the_rooms_that_all_rests_on_are_strict():
+    rooms = ("_table", "_tree", "_forest", "_estimates", "_classifiers")
+    done = run(
+        sys.executable, "-m", "mypy", "--strict", *(part for room in rooms for part in ("-p", f"petiole.{room}"))
+    )
+    assert done.returncode == 0, done.stdout
+
+
 def test_the_main_job_runs():
     options = ["--methods", "pet,naive-bayes", "--folds", "2", "--repeats", "1", "--jobs", "1"]
     command = [sys.executable, "-m", "petiole", "compare", "breast-cancer", *options]

@@ -16,9 +16,10 @@ from petiole.report.decisions import decision_data
 from petiole.report.markup import Markup, element, json_for_script
 from petiole.report.tree_data import tree_data
 from petiole.study import compare_methods
+from petiole.study.explaining import explain, single_tree
 from report_studies import HOSTILE, hostile_study, many_class_study, two_class_study
 
-SECTIONS = ["warnings", "methods", "reliability", "lift", "costs", "attributes", "tree", "uncertain", "data", "how"]
+SECTIONS = ["warnings", "methods", "reliability", "lift", "costs", "features", "tree", "uncertain", "data", "how"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -125,7 +126,7 @@ def test_many_classes_have_a_matrix_and_rules(many_classes):
         expected = naive_study.scores(judged.codes, judged.proba, judged.weights, data["cost"])
         assert costs["cheapest"] == pytest.approx(expected["cost"])
         assert costs["probable"] >= costs["cheapest"] - 0.5
-    assert np.shape(data["rows"]["proba"][many_classes.winner]) == (many_classes.judged.n, 3)
+    assert np.shape(data["rows"]["proba"][many_classes.winner]) == (len(many_classes.judged), 3)
 
 
 def test_curves_are_for_every_class_and_the_top_one(many_classes):
@@ -140,7 +141,7 @@ def test_curves_are_for_every_class_and_the_top_one(many_classes):
 
 
 def test_the_explorer_has_the_tree(two_classes):
-    data = tree_data(two_classes)
+    data = tree_data(two_classes, single_tree(two_classes))
     nodes = data["nodes"]
     assert nodes[0]["up"] is None and nodes[0]["n"] == two_classes.data_summary["n_rows"]
     for number, node in enumerate(nodes):
@@ -154,9 +155,21 @@ def test_the_explorer_has_the_tree(two_classes):
 
 def test_a_large_tree_is_cut(monkeypatch, two_classes):
     monkeypatch.setattr("petiole.report.tree_data.MOST_NODES", 5)
-    data = tree_data(two_classes)
+    data = tree_data(two_classes, single_tree(two_classes))
     assert len(data["nodes"]) <= 5 < data["n_nodes"]
     assert any(node["cut"] for node in data["nodes"])
+
+
+def test_rendering_fits_no_model(two_classes, monkeypatch):
+    explanation = explain(two_classes)
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a model is fitted")
+
+    monkeypatch.setattr("petiole.study.importance.fit_on", refuse)
+    for kind in ("bagging.BaggedPETClassifier", "pet.PETClassifier", "naive_bayes.BinnedNaiveBayesClassifier"):
+        monkeypatch.setattr(f"petiole._classifiers.{kind}.fit", refuse)
+    assert two_classes.verdict in writing.render(two_classes, explanation, None, None)
 
 
 def test_the_file_is_replaced_as_a_whole(tmp_path, two_classes, monkeypatch):

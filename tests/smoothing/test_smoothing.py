@@ -9,6 +9,7 @@ import pytest
 
 import naive_smoothing
 from against_naive import grow_both, random_data, random_options
+from from_the_core import leave_one_out
 from petiole import PETClassifier, Tree, _core
 from petiole.smoothing import (
     HDP,
@@ -22,7 +23,7 @@ from petiole.smoothing import (
     Raw,
     as_leaf_estimator,
 )
-from petiole.smoothing.hgs import descend, learn_levels, leave_one_out, minimise_leave_one_out
+from petiole.smoothing.hgs import descend, learn_levels, minimise_leave_one_out
 
 A, B, C = 1, 3, 4  # the leaves of the golden tree
 

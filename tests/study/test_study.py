@@ -16,10 +16,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 import naive_study
 from petiole import PETClassifier
 from petiole._table.judged import Judged
+from petiole._table.rows import EncodedRows
 from petiole.study import METHODS, PeerClassifier, compare_methods, inspection
-from petiole.study.data import Rows, read_table_of_study
+from petiole.study.data import read_table_of_study
 from petiole.study.identifiers import ColumnWatch
-from petiole.study.importance import _rises, permutation_importance
+from petiole.study.importance import _log_loss_increases, permutation_importance
 from petiole.study.inspection import inspect
 from petiole.study.methods import Shape, choose_methods
 from petiole.study.peers import calibrated_forest
@@ -32,7 +33,7 @@ QUICK = ["pet", "naive-bayes"]
 
 
 def mixed_data(n=150, seed=0):
-    """Three classes, numeric and nominal columns, missing values."""
+    """Three classes, numeric and categorical columns, missing values."""
     random = np.random.default_rng(seed)
     y = np.array(["low", "mid", "top"])[random.integers(0, 3, n)]
     shift = np.select([y == "low", y == "mid"], [0.0, 1.5], 3.0)
@@ -139,7 +140,8 @@ def test_intervals_and_p_are_those_of_the_naive_version(seed):
 def test_importance_is_that_of_the_naive_version():
     X, y = load_iris(return_X_y=True)
     model = PETClassifier().fit(X[::2], y[::2])
-    rows = Rows(X[1::2], y[1::2].astype(np.int32), np.tile([1.0, 2.0, 3.0], 25), np.arange(75))
+    labels, weights = y[1::2].astype(np.int32), np.tile([1.0, 2.0, 3.0], 25)
+    rows = EncodedRows(X[1::2], labels, weights, np.zeros(X.shape[1], dtype=np.int32), np.unique(y))
     random = np.random.default_rng(5)
     orders = [random.permutation(75) for _ in range(4)]
 
@@ -150,8 +152,8 @@ def test_importance_is_that_of_the_naive_version():
         def permutation(self, values):
             return values[next(self.orders)]
 
-    expected = naive_study.rises(model, rows.matrix, rows.codes, rows.weights, orders)
-    assert _rises(model, rows, 3, Replay()) == pytest.approx(expected)
+    expected = naive_study.rises(model, rows.matrix, rows.labels, rows.weights, orders)
+    assert _log_loss_increases(model, rows, 3, Replay()) == pytest.approx(expected)
 
 
 # The whole.
@@ -300,7 +302,7 @@ def test_costs_decide_who_wins():
 def test_a_test_set_instead_of_folds():
     X, y = load_breast_cancer(return_X_y=True)
     study = compare_methods(X[::2], y[::2], methods=QUICK, test=(X[1::2], y[1::2]))
-    assert study.design.folds is None and study.judged.n == len(y[1::2])
+    assert study.design.folds is None and len(study.judged) == len(y[1::2])
     for result in study.table:
         model = METHODS[result.name].make(0, 1).fit(X[::2], y[::2])
         expected = naive_study.scores(y[1::2], model.predict_proba(X[1::2]), np.ones(len(y[1::2])))
@@ -456,7 +458,7 @@ def test_duplicates_are_counted_and_ordinary_data_pass():
     X, y = load_breast_cancer(return_X_y=True)
     assert inspect(table_of(X, y)) == []
     (warning,) = inspect(table_of(np.r_[X, X[:60]], np.r_[y, 1 - y[:10], y[10:60]]))
-    assert warning.startswith("60 of 629 rows (10%) repeat the attributes of an earlier row, and 20 rows have a twin")
+    assert warning.startswith("60 of 629 rows (10%) repeat the features of an earlier row, and 20 rows have a twin")
 
 
 def column_watch(values, every=1, n_parts=1, nominal=False):
@@ -547,7 +549,7 @@ def test_native_categories_are_told_to_boosting():
     assert model.estimator_.is_categorical_.tolist() == [False, True, False]
 
 
-def test_attributes_that_matter_come_first():
+def test_features_that_matter_come_first():
     X, y = mixed_data(300)
     study = compare_methods(X, y, methods=["naive-bayes"], folds=3, repeats=1)
     found = permutation_importance(study, "naive-bayes")
@@ -558,6 +560,8 @@ def test_attributes_that_matter_come_first():
 
 
 def test_rows_are_taken_with_their_weights():
-    rows = Rows(np.arange(6.0).reshape(3, 2), np.arange(3, dtype=np.int32), np.array([1.0, 2.0, 3.0]), np.arange(3))
+    labels = np.arange(3, dtype=np.int32)
+    matrix, weights = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
+    rows = EncodedRows(matrix, labels, weights, np.zeros(2, dtype=np.int32), labels)
     taken = rows.take(np.array([2, 0]))
     assert taken.matrix.tolist() == [[4, 5], [0, 1]] and taken.weights.tolist() == [3, 1]

@@ -3,7 +3,6 @@
 import copy
 import itertools
 import pickle
-import sys
 import time
 import types
 
@@ -215,10 +214,8 @@ def test_with_counts_refuses(counts, message):
 
 
 def test_router_is_made_once_and_shared_whatever_the_counts(monkeypatch):
-    fake = types.ModuleType("petiole._core")
-    fake.Router = lambda arrays: arrays
-    monkeypatch.setitem(sys.modules, "petiole._core", fake)
-    monkeypatch.setattr("petiole._core", fake, raising=False)
+    fake = types.SimpleNamespace(Router=lambda arrays: arrays)
+    monkeypatch.setattr("petiole._tree.tree._core", fake)
     tree = nominal()
     arrays = tree.router
     assert all(array is getattr(tree, name) for name, array in arrays.items())

@@ -21,12 +21,12 @@ using NodeId = std::int32_t;
 inline constexpr double kTie = 1e-10;
 // Slack in comparisons of weights, because fractional weights are sums of rounded products.
 inline constexpr double kWeightSlack = 1e-9;
-// C4.5 needs this much split information to trust a gain ratio.
+// C4.5 needs this much split information to use a gain ratio.
 inline constexpr double kMinSplitInfo = 1e-3;
 // A row whose share has been divided below this by missing values is no longer divided.
 inline constexpr double kMinShare = 1e-3;
 
-// What a user passed: numeric columns hold values, nominal columns hold category codes, NaN is missing.
+// What a user passed: numeric columns hold values, categorical columns hold category codes, NaN is missing.
 struct Matrix {
   const void* data = nullptr;
   bool is_float32 = false;
@@ -48,7 +48,7 @@ struct Matrix {
   }
 };
 
-// Thrown out of a long loop when the caller's interrupt poll says so.
+// Thrown out of a long loop when the caller's interrupt poll returns true.
 struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };

@@ -81,7 +81,7 @@ class NumericCoder {
     for (std::size_t row = 0; row < values_.size(); ++row) column.values[column.codes.at(row)] = values_[row];
   }
 
-  // Whole numbers in a narrow range, such as counts and grades, need no sort: a table says which of them occur.
+  // Whole numbers in a narrow range, such as counts and grades, need no sort: a table holds which of them occur.
   bool code_small_integers(Column& column) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (const double value : values_) {
@@ -216,7 +216,7 @@ class NumericCoder {
   std::span<const double> values_;
   std::vector<Item> items_, spare_;
   std::vector<std::uint32_t> slots_;
-  bool keys_are_values_ = false;  // a key says all of its value
+  bool keys_are_values_ = false;  // a key determines its value
   double largest_weight_ = 1;
 };
 
@@ -260,9 +260,9 @@ class ColumnBatch {
   std::vector<double> values_;
 };
 
-Column code_nominal(std::span<const double> values, std::uint32_t n_categories) {
+Column code_categorical(std::span<const double> values, std::uint32_t n_categories) {
   Column column;
-  column.nominal = true;
+  column.categorical = true;
   column.n_codes = n_categories;
   column.codes = Codes(values.size(), std::uint64_t{n_categories} + 1);
   column.codes.visit([&](auto* codes) {
@@ -291,7 +291,7 @@ void code_columns(Dataset& dataset, const std::vector<std::int32_t>& n_categorie
     pool.run(n, [&](int thread, int item) {
       const auto j = static_cast<std::size_t>(first + item);
       dataset.columns[j] = n_categories[j] > 0
-                               ? code_nominal(batch.column(item), static_cast<std::uint32_t>(n_categories[j]))
+                               ? code_categorical(batch.column(item), static_cast<std::uint32_t>(n_categories[j]))
                                : coders[static_cast<std::size_t>(thread)].code(batch.column(item));
     });
     interrupt.check(static_cast<std::uint64_t>(dataset.n_rows()) * static_cast<std::uint64_t>(n) * 8);
@@ -301,7 +301,7 @@ void code_columns(Dataset& dataset, const std::vector<std::int32_t>& n_categorie
 Column to_column(CodedColumn&& coded) {
   Column column;
   column.n_codes = coded.n_codes;
-  column.nominal = coded.nominal;
+  column.categorical = coded.categorical;
   column.has_missing = coded.has_missing;
   column.codes = Codes(coded.codes.size(), std::uint64_t{column.n_codes} + 1);
   for (const std::uint32_t code : coded.codes) {
@@ -316,7 +316,7 @@ Column to_column(CodedColumn&& coded) {
   column.bin_low = std::move(coded.low);
   column.bin_high = std::move(coded.high);
   column.distinct = std::move(coded.distinct);
-  if (!column.nominal && (column.bin_low.size() != column.n_codes || column.bin_high.size() != column.n_codes))
+  if (!column.categorical && (column.bin_low.size() != column.n_codes || column.bin_high.size() != column.n_codes))
     throw std::invalid_argument("low and high: one value per code of a numeric column");
   return column;
 }

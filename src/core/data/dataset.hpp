@@ -1,7 +1,7 @@
 // Coding: every column becomes integer codes once per fit, and all trees of a fit share them.
 //
-// A numeric column is coded by the dense rank of its values, or by quantile bins of those ranks; a nominal column by its
-// category. Codes of known values are 0..n_codes-1 in increasing order of value; the code n_codes means missing.
+// A numeric column is coded by the dense rank of its values, or by quantile bins of those ranks; a categorical column by
+// its category. Codes of known values are 0..n_codes-1 in increasing order of value; the code n_codes means missing.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace petiole {
 struct Column {
   Codes codes;
   std::uint32_t n_codes = 0;
-  bool nominal = false;
+  bool categorical = false;
   bool has_missing = false;
   double heaviest_code = std::numeric_limits<double>::infinity();  // no code has more weight than this
   std::vector<double> bin_low, bin_high;  // only with bins: the smallest and the largest value in each bin
@@ -54,7 +54,7 @@ inline bool are_classes(std::span<const std::int32_t> labels, int n_classes) {
 struct CodedColumn {
   std::span<const std::uint32_t> codes;  // of each row
   std::uint32_t n_codes = 0;
-  bool nominal = false;
+  bool categorical = false;
   bool has_missing = false;  // somewhere in the data, if not in these rows
   std::vector<double> low, high, distinct;
 };

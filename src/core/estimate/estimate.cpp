@@ -8,7 +8,7 @@
 namespace petiole {
 namespace {
 
-constexpr double kLeastProbability = 1e-6;  // keeps the loss of an example finite where a class was never seen
+constexpr double kLeastProbability = 1e-6;  // keeps the loss of a row finite where a class was never seen
 
 std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
 
@@ -67,7 +67,7 @@ std::vector<double> m_branch(const NodeCounts& tree, double M, Height height) {
     std::fill_n(theta, K, 1.0 / static_cast<double>(K));
     for (std::size_t i = branch.size(); i-- > 0;) {  // branch[i] has h = i + 1
       const double m = m_at(static_cast<double>(i + 1)), total = weights[at(branch[i])] + m;
-      if (total <= 0) continue;  // nothing is known here: what the parent says stands
+      if (total <= 0) continue;  // nothing is known here: the probabilities of the parent stay
       const double scale = 1 / total;
       const double* counts = tree.of(branch[i]);
       for (std::size_t k = 0; k < K; ++k) theta[k] = (counts[k] + m * theta[k]) * scale;
@@ -130,10 +130,10 @@ HgsLoss HgsLoss::leave_one_out(const NodeCounts& tree, Loss loss) {
   result.divisor_ = 0;
   for (std::size_t node = 0; node < tree.n_nodes(); ++node) {
     for (std::uint32_t k = 0; k < K; ++k) {
-      const double n = tree.counts[node * K + k], out = std::min(1.0, n);  // a fractional example is left out whole
+      const double n = tree.counts[node * K + k], out = std::min(1.0, n);  // a fractional row is left out whole
       const bool any_left = weights[node] - out > kWeightSlack;
       result.frequencies_[node * K + k] = any_left ? (n - out) / (weights[node] - out) : 1.0 / static_cast<double>(K);
-      // A class with a single example has probability 0 without it whatever alpha is: it says nothing about alpha.
+      // A class with a single row has probability 0 without it whatever alpha is, so alpha cannot be learned from it.
       if (!tree.is_leaf[node] || n <= 0 || tree.of(0)[k] <= 1 + kWeightSlack) continue;
       result.terms_.push_back({tree.parent[node], k, n, n - out, weights[node] - out});
       result.divisor_ += n;

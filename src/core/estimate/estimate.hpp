@@ -37,12 +37,12 @@ std::vector<double> curtail(const NodeCounts& tree, std::span<const double> tabl
 
 enum class Loss { log, squared };
 
-// A loss of HGS and its gradient by alpha, one alpha per node. The probability of an example is that of its leaf,
+// A loss of HGS and its gradient by alpha, one alpha per node. The probability of a row is that of its leaf,
 // theta = (rest + sum over ancestors of alpha_p f_pk) / (others + sum of alpha_p); what rest, others and f are tells the two
 // losses apart.
 class HgsLoss {
  public:
-  // The mean loss of the training examples (eqs. 6 to 8), each left out of its leaf and of its leaf's ancestors.
+  // The mean loss of the training rows (eqs. 6 to 8), each left out of its leaf and of its leaf's ancestors.
   static HgsLoss leave_one_out(const NodeCounts& tree, Loss loss);
   // The summed loss of rows the tree was not grown on; held_out has their class counts at every node.
   static HgsLoss held_out(const NodeCounts& tree, std::span<const double> held_out, Loss loss);
@@ -53,7 +53,7 @@ class HgsLoss {
  private:
   HgsLoss(const NodeCounts& tree, Loss loss);
 
-  struct Term {  // the examples of one class at one leaf
+  struct Term {  // the rows of one class at one leaf
     NodeId parent;
     std::uint32_t k;
     double n, rest, others;

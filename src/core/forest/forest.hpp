@@ -97,9 +97,9 @@ class LeafCounts {
 struct PackedTree {
   Codes n_children;                    // per node
   Codes feature;                       // per inner node, like the following
-  std::vector<double> threshold;       // NaN: nominal
+  std::vector<double> threshold;       // NaN: categorical
   Codes missing_branch;                // plus one; empty: missing values are spread everywhere
-  Codes n_categories;                  // empty: there is no nominal split
+  Codes n_categories;                  // empty: there is no categorical split
   Codes category_branch;               // plus one
   std::vector<NodeId> child_nodes;     // empty: children are where TreeBuilder puts them
   LeafCounts in_bag, out_of_bag;

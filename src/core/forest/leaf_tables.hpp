@@ -126,7 +126,7 @@ class LeafTables {
     }
   }
 
-  // Leaves may hold the counts of a common ancestor; unless told so, each has its own. A tree's list may be empty: each has.
+  // Leaves may hold the counts of a common ancestor; by default each has its own. A tree's list may be empty: each has.
   void set_counted(std::vector<std::vector<CountedLeaves>> counted) { counted_ = std::move(counted); }
   bool has_own_counts() const { return counted_.empty(); }
   // Whether the counts of one leaf include those of another.
@@ -262,7 +262,7 @@ class LeafTables {
 // The counts at the leaves of a forest, or at their nearest ancestors that have enough of them; trees in parallel.
 LeafTables tables_of_counts(const Forest& forest, CountedRows rows, ThreadPool& pool);
 
-// Whether two things that know trees by their leaves can belong to the same trees.
+// Whether two objects with an entry for each leaf can belong to the same trees.
 template <class One, class Other>
 bool same_leaves(const One& one, const Other& other) {
   bool same = one.n_trees() == other.n_trees();

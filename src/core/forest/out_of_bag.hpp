@@ -1,4 +1,4 @@
-// What training rows say of a forest, each asked only in trees that were grown without it.
+// Answers of a forest for training rows, each row only in trees that were grown without it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct TrainingRows {
   double weight(std::size_t row) const { return weights == nullptr ? 1.0 : weights[row]; }
 };
 
-// A leaf with no more than this says nothing: shares of it could overflow.
+// A leaf with no more than this is passed over: shares of it could overflow.
 inline constexpr double kNothing = 1e-290;
 
 // What is left of a weight when a row is taken out of it; a trace beside the weight is what rounding leaves of nothing.

@@ -56,7 +56,7 @@ TreeCounter::TreeCounter(const Dataset& dataset, const ForestOptions& options)
   for (RowId row = 0; row < dataset.n_rows(); ++row) prior_[dataset.labels[row]] += dataset.weight(row);
   for (const Column& column : dataset.columns) {
     any_missing_ |= column.has_missing;
-    can_spread_ |= column.nominal || column.has_missing;
+    can_spread_ |= column.categorical || column.has_missing;
   }
 }
 

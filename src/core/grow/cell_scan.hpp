@@ -1,5 +1,5 @@
-// The best cut of a numeric attribute between many classes where a table of codes and classes is small: one of the
-// inner loops. Cells are 16 bits wide, so that eight are walked at a time, and the tables of several attributes are
+// The best cut of a numeric feature between many classes where a table of codes and classes is small: one of the
+// inner loops. Cells are 16 bits wide, so that eight are walked at a time, and the tables of several features are
 // filled in one pass over the rows.
 #pragma once
 

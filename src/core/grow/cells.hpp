@@ -1,4 +1,4 @@
-// Weights by code and class in a table of 16-bit cells, for nodes of many classes and attributes of few values: eight classes
+// Weights by code and class in a table of 16-bit cells, for nodes of many classes and features of few values: eight classes
 // are one step of the walk.
 #pragma once
 
@@ -102,7 +102,7 @@ class GiniCells {
     }
   }
 
-  // Neither side is empty. To the last bit what CountGini says.
+  // Neither side is empty. Equal to CountGini to the last bit.
   double mass() const {
     const __m128d n = _mm_cvtepi32_pd(_mm_unpacklo_epi32(n_left_, _mm_sub_epi32(total_, n_left_)));
     const __m128d masses = _mm_sub_pd(n, _mm_div_pd(_mm_cvtepi32_pd(squares_), n));

@@ -7,7 +7,7 @@
 namespace petiole {
 namespace {
 
-// C4.5: an attribute must do at least as well as the average gain before its gain ratio counts.
+// C4.5: a feature must do at least as well as the average gain before its gain ratio counts.
 double average_gain(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates) {
   double sum = 0;
   int n = 0;

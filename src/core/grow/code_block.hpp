@@ -1,4 +1,4 @@
-// Sixty-four counters at once, for attributes with few rows per value: the walk over codes is most of the time that a large
+// Sixty-four counters at once, for features with few rows per value: the walk over codes is most of the time that a large
 // numeric node takes.
 #pragma once
 

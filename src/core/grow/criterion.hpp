@@ -54,7 +54,7 @@ class LogTable {
   double unit_ = 1;
 };
 
-// Each criterion says how to get a mass from two class counts, from those of two sides, or from n and a sum of one term per class; criteria that
+// Each criterion defines how to get a mass from two class counts, from those of two sides, or from n and a sum of one term per class; criteria that
 // are no such sum have kAdditive = false and need all class counts.
 
 struct CountEntropy {

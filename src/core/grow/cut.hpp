@@ -1,4 +1,4 @@
-// A cut of an ordered attribute, and what all searches for one share: its bounds, the criterion, the scale of weights.
+// A cut of an ordered feature, and what all searches for one share: its bounds, the criterion, the scale of weights.
 //
 // There are three searches. With two classes (two_class_scan.hpp) and for small tables of codes and classes
 // (cell_scan.hpp) nothing is sorted: rows are counted by code, and the codes are walked in order. Else the rows are
@@ -34,10 +34,10 @@ double least_side(const SearchContext& context, double known_weight);
 
 double split_info(std::initializer_list<double> branches);
 
-// C4.5: a numeric attribute pays for the choice among its cuts.
+// C4.5: a numeric feature pays for the choice among its cuts.
 void correct_gain(Candidate& candidate, std::uint32_t tries, double node_weight);
 
-// The candidate of a numeric attribute without missing values: `mass` is the node's, `split_weight` its weight in the
+// The candidate of a numeric feature without missing values: `mass` is the node's, `split_weight` its weight in the
 // criterion's scale.
 Candidate numeric_candidate(const SearchContext& context, const Cut& cut, double mass, double split_weight,
                             double node_weight);

@@ -1,4 +1,4 @@
-// Which attributes are searched at a node: all, or a random few that depend on the node's key alone.
+// Which features are searched at a node: all, or a random few that depend on the node's key alone.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace petiole {
 
 class ColumnDraw {
  public:
-  // Draws max_features attributes into `columns`, of the frame; if none of them has a candidate, further ones until one
+  // Draws max_features features into `columns`, of the frame; if none of them has a candidate, further ones until one
   // has. search(first) fills candidates for columns[first..].
   template <class Search>
   void draw(std::uint64_t key, const Frame& frame, int n_features, int max_features, std::vector<std::int32_t>& columns,

@@ -1,5 +1,5 @@
-// The best cut of an attribute whose rows are grouped by code: one of the inner loops. Groups are walked in a given
-// order, that of the codes for a numeric attribute or that of the shares of a class for a nominal one.
+// The best cut of a feature whose rows are grouped by code: one of the inner loops. Groups are walked in a given
+// order, that of the codes for a numeric feature or that of the shares of a class for a categorical one.
 #pragma once
 
 #include "grow/two_sides.hpp"
@@ -49,7 +49,7 @@ void group_by_cells(const NodeView<W>& node, std::uint32_t n_cells, const Code* 
   groups.finish(end);
 }
 
-// Groups by putting the rows in order, for attributes of so many values that a table would be mostly empty.
+// Groups by putting the rows in order, for features of so many values that a table would be mostly empty.
 template <class W, class Code>
 void group_by_sorting(const NodeView<W>& node, const FrameColumn& column, const Code* codes, SearchScratch<W>& scratch) {
   Groups<W>& groups = scratch.groups;

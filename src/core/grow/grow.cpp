@@ -16,7 +16,7 @@
 namespace petiole {
 namespace {
 
-// Cells (rows x attributes) from which a node's attributes are searched by several threads.
+// Cells (rows x features) from which a node's features are searched by several threads.
 constexpr std::uint64_t kParallelCells = 1 << 15;
 
 template <class W>
@@ -103,7 +103,7 @@ class Grower {
     }
     context_.dataset_weight = std::max(context_.dataset_weight, dataset_weight);
     for (const Column& column : dataset_.columns)
-      context_.many_valued.push_back(column.nominal && column.n_codes >= 0.3 * context_.dataset_weight);
+      context_.many_valued.push_back(column.categorical && column.n_codes >= 0.3 * context_.dataset_weight);
     context_.all_many_valued =
         std::all_of(context_.many_valued.begin(), context_.many_valued.end(), [](auto many) { return many; });
   }
@@ -221,7 +221,7 @@ class Grower {
     twig_cuts_.resize(columns_.size());
     for (std::size_t i = first; i < columns_.size(); ++i) {
       const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(columns_[i])];
-      if (!column.nominal && !has_missing(column, columns_[i], task)) {
+      if (!column.categorical && !has_missing(column, columns_[i], task)) {
         candidates_[i] = twig_.find(columns_[i], twig_cuts_[i]);
         continue;
       }
@@ -243,7 +243,7 @@ class Grower {
     return {task.node, task.depth, task.key, std::move(window), {}, true};
   }
 
-  // The rows of a twig's node in a row, for the search and the routing of nominal attributes.
+  // The rows of a twig's node in a row, for the search and the routing of categorical features.
   void view_node(const TwigTask& task) {
     count_classes(task);
     std::uint32_t n = 0;
@@ -263,8 +263,8 @@ class Grower {
     const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(candidate.column)];
     twig_branches_.clear();
     SplitRule rule;
-    if (column.nominal) {
-      Routing routing = route_nominal(column, candidate);
+    if (column.categorical) {
+      Routing routing = route_categorical(column, candidate);
       rule = std::move(routing.rule);
       twig_branches_.assign(static_cast<std::size_t>(routing.n_children), Slots{0});
       for_each_slot(task.slots, [&](std::uint32_t slot) {
@@ -332,7 +332,7 @@ class Grower {
 
   void split(Task<W>& task, const Candidate& candidate) {
     const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
-    Routing routing = column.nominal ? route_nominal(column, candidate) : rules_.numeric(view_, column, candidate);
+    Routing routing = column.categorical ? route_categorical(column, candidate) : rules_.numeric(view_, column, candidate);
     routing.rule.feature = column.feature;
     std::vector<Child<W>> children;
     if (routing.branch_of_code.empty()) {
@@ -343,7 +343,7 @@ class Grower {
     } else {
       if (candidate.known_or_missing) {
         routing.rule.threshold = std::numeric_limits<double>::infinity();
-      } else if (!column.nominal) {
+      } else if (!column.categorical) {
         const auto [low, high] = rules_.neighbours(view_, column, candidate.cut);
         routing.rule.threshold = rules_.threshold(*task.window.frame, column, low, high);
       }
@@ -353,11 +353,11 @@ class Grower {
     add_children(task, routing, std::move(children));
   }
 
-  Routing route_nominal(const FrameColumn& column, const Candidate& candidate) {
-    return rules_.nominal(context_, view_, column, candidate, scratch_[0]);
+  Routing route_categorical(const FrameColumn& column, const Candidate& candidate) {
+    return rules_.categorical(context_, view_, column, candidate, scratch_[0]);
   }
 
-  // Tells both children of a numeric split what they hold, since the search has found out; twigs need not know.
+  // Passes the class weights that the search has found to both children of a numeric split; twigs do not need them.
   void give_counts(const Candidate& candidate, std::vector<Child<W>>& children) {
     const W* left = scratch_[0].left_of_cut.row(static_cast<std::size_t>(candidate.column), view_.class_totals.size());
     for (std::size_t side = 0; side < 2; ++side) {

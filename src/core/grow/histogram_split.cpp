@@ -20,7 +20,7 @@ class HistogramRows {
       const auto begin = histogram.code.begin() + histogram.start[j], end = histogram.code.begin() + histogram.start[j + 1];
       codes_[j] = to_codes(std::vector<std::uint32_t>(begin, end));
       const bool has_missing = std::find(begin, end, columns.n_codes[j]) != end;
-      frame_.add({&codes_[j], columns.n_codes[j], static_cast<std::int32_t>(j), columns.nominal[j] != 0, has_missing,
+      frame_.add({&codes_[j], columns.n_codes[j], static_cast<std::int32_t>(j), columns.categorical[j] != 0, has_missing,
                   std::numeric_limits<double>::infinity()});
       add_entries(j, local);
     }
@@ -29,7 +29,7 @@ class HistogramRows {
 
   const Frame& frame() const { return frame_; }
 
-  // The rows of one attribute.
+  // The rows of one feature.
   NodeView<W>& of(std::size_t j) {
     view_.frame = &frame_;
     view_.entries = entries_.data() + start_[j];
@@ -69,7 +69,7 @@ class HistogramRows {
 
   const NodeHistogram& histogram_;
   Entries<W> entries_;
-  std::vector<std::size_t> start_;  // of each attribute's entries
+  std::vector<std::size_t> start_;  // of each feature's entries
   std::vector<Codes> codes_;
   Frame frame_;
   NodeView<W> view_;
@@ -82,7 +82,7 @@ HistogramSearch::HistogramSearch(HistogramColumns columns, GrowOptions options, 
   context_.n_classes = n_classes;
   context_.dataset_weight = dataset_weight;
   for (std::size_t j = 0; j < columns_.n_codes.size(); ++j)
-    context_.many_valued.push_back(columns_.nominal[j] && columns_.n_codes[j] >= 0.3 * dataset_weight);
+    context_.many_valued.push_back(columns_.categorical[j] && columns_.n_codes[j] >= 0.3 * dataset_weight);
   context_.all_many_valued =
       std::all_of(context_.many_valued.begin(), context_.many_valued.end(), [](auto many) { return many; });
   const bool logarithms = options_.criterion == Criterion::entropy || options_.criterion == Criterion::gain_ratio;
@@ -107,7 +107,7 @@ std::optional<HistogramChoice> HistogramSearch::find_with(std::uint64_t key, con
   Random random(key);
   std::vector<Candidate> candidates;
   bool found = false;
-  // As in growth: attributes are drawn until the number asked for is reached and one of them has a candidate.
+  // As in growth: features are drawn until the number asked for is reached and one of them has a candidate.
   for (std::int32_t drawn = 0; drawn < n_features && (all || drawn < options_.max_features || !found); ++drawn) {
     if (!all) {
       const auto other = static_cast<std::size_t>(drawn) + random.below(static_cast<std::uint32_t>(n_features - drawn));
@@ -122,7 +122,7 @@ std::optional<HistogramChoice> HistogramSearch::find_with(std::uint64_t key, con
   if (chosen < 0) return std::nullopt;
   HistogramChoice choice{candidates[static_cast<std::size_t>(chosen)], {}};
   const auto column = static_cast<std::size_t>(choice.candidate.column);
-  if (columns_.nominal[column] && options_.nominal_splits == NominalSplits::binary)
+  if (columns_.categorical[column] && options_.nominal_splits == NominalSplits::binary)
     choice.left = left_codes(context, rows.of(column), choice.candidate, scratch);
   return choice;
 }

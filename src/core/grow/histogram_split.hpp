@@ -1,6 +1,6 @@
-// The best split of a node whose rows are somewhere else: known is the weight of each (attribute, code, class).
+// The best split of a node whose rows are somewhere else: known is the weight of each (feature, code, class).
 //
-// An entry of a histogram is like a row that has a value in one attribute only, so the search is that of growth.
+// An entry of a histogram is like a row that has a value in one feature only, so the search is that of growth.
 #pragma once
 
 #include <optional>
@@ -13,25 +13,25 @@ namespace petiole {
 // What all nodes of a tree share. Codes are those of the dataset; the code n_codes means missing.
 struct HistogramColumns {
   std::vector<std::uint32_t> n_codes;
-  std::vector<std::uint8_t> nominal;
+  std::vector<std::uint8_t> categorical;
 };
 
-// The entries of attribute j are start[j] .. start[j + 1].
+// The entries of feature j are start[j] .. start[j + 1].
 struct NodeHistogram {
   std::vector<std::uint32_t> start, code;
   std::vector<ClassId> label;
   std::vector<double> weight;
 };
 
-// The entries that weigh anything in a table of n_classes weights for each code of each attribute; attribute j has the
+// The entries that weigh anything in a table of n_classes weights for each code of each feature; feature j has the
 // rows first[j] .. first[j + 1], the last of them for missing values. Throws std::invalid_argument if the rows do not
 // exist.
 NodeHistogram to_histogram(const double* table, std::size_t n_rows, std::size_t n_classes,
                            std::span<const std::uint32_t> first);
 
 struct HistogramChoice {
-  Candidate candidate;              // its column is the attribute
-  std::vector<std::uint32_t> left;  // nominal binary: the codes that go left
+  Candidate candidate;              // its column is the feature
+  std::vector<std::uint32_t> left;  // categorical binary: the codes that go left
 };
 
 class HistogramSearch {

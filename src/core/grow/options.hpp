@@ -18,7 +18,7 @@ struct GrowOptions {
   int max_features = 0;                 // 0: all
   std::vector<double> class_scale;      // split_class_weight, one per class; empty: none
   bool thresholds_from_data = false;    // C4.5 lowers a threshold to a value of the training set
-  bool random_ties = false;             // false: the first attribute wins
+  bool random_ties = false;             // false: the first feature wins
   std::uint64_t seed = 0;
 };
 

@@ -36,7 +36,7 @@ RowId extreme_row(const FrameColumn& column, const Entry<W>* entries, std::uint3
   });
 }
 
-// Ranks the codes of the window's rows anew. Nominal codes stay, because split tables are indexed by category.
+// Ranks the codes of the window's rows anew. Categorical codes stay, because split tables are indexed by category.
 template <class W>
 void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, CompactScratch& scratch) {
   const std::uint32_t n = window.size();
@@ -49,7 +49,7 @@ void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, C
     std::uint32_t n_present = 0;
     std::uint32_t last = 0;
     scratch.present.drain(n_old, [&](std::uint32_t code) {
-      scratch.new_code[code] = column.nominal ? code : n_present;
+      scratch.new_code[code] = column.categorical ? code : n_present;
       ++n_present;
       last = code;
     });
@@ -58,7 +58,7 @@ void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, C
       column.codes = nullptr;
       return;
     }
-    if (!column.nominal) column.n_codes = n_present - (column.has_missing ? 1 : 0);
+    if (!column.categorical) column.n_codes = n_present - (column.has_missing ? 1 : 0);
     storage = Codes(n, std::uint64_t{column.n_codes} + 1);
     const std::uint32_t* new_code = scratch.new_code.data();
     storage.visit([&](auto* fresh) {
@@ -75,7 +75,7 @@ void Frame::add(const FrameColumn& column) {
   column_of[static_cast<std::size_t>(column.feature)] = static_cast<std::int32_t>(columns.size());
   columns.push_back(column);
   code_bytes += std::size_t{n_rows} * static_cast<std::size_t>(column.codes->width());
-  if (!column.nominal) most_codes = std::max(most_codes, column.n_codes);
+  if (!column.categorical) most_codes = std::max(most_codes, column.n_codes);
 }
 
 std::shared_ptr<const Frame> frame_of(const Dataset& dataset, std::uint32_t most_copies) {
@@ -84,7 +84,7 @@ std::shared_ptr<const Frame> frame_of(const Dataset& dataset, std::uint32_t most
   frame->column_of.assign(dataset.columns.size(), -1);
   for (std::size_t j = 0; j < dataset.columns.size(); ++j) {
     const Column& column = dataset.columns[j];
-    frame->add({&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.nominal, column.has_missing,
+    frame->add({&column.codes, column.n_codes, static_cast<std::int32_t>(j), column.categorical, column.has_missing,
                 column.heaviest_code * most_copies});
   }
   return frame;
@@ -102,7 +102,7 @@ void compact(Window<W>& window, CompactScratch& scratch) {
   frame->storage.resize(old.columns.size());  // never resized again: columns point into it
   for (std::size_t j = 0; j < old.columns.size(); ++j) {
     FrameColumn column = old.columns[j];
-    if (!column.nominal && !column.has_missing && column.n_codes * kFewCodes <= window.size())
+    if (!column.categorical && !column.has_missing && column.n_codes * kFewCodes <= window.size())
       copy_column(window, column, frame->storage[j]);
     else
       rank_column(window, column, frame->storage[j], scratch);

@@ -19,7 +19,7 @@ struct FrameColumn {
   const Codes* codes = nullptr;
   std::uint32_t n_codes = 0;  // the code n_codes means missing
   std::int32_t feature = -1;
-  bool nominal = false;
+  bool categorical = false;
   bool has_missing = false;
   double heaviest_code = 0;  // no code has more weight than this in the dataset
 };

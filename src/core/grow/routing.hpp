@@ -20,7 +20,7 @@ class RuleMaker {
  public:
   RuleMaker(const Dataset& dataset, const GrowOptions& options) : dataset_(dataset), options_(options) {}
 
-  // Without branches by code if no value is missing: the cut says it all. The threshold is still to be set.
+  // Without branches by code if no value is missing: the cut is enough. The threshold is still to be set.
   Routing numeric(const NodeView<W>& node, const FrameColumn& column, const Candidate& candidate) const {
     Routing routing;
     routing.n_children = 2;
@@ -41,7 +41,7 @@ class RuleMaker {
     return routing;
   }
 
-  Routing nominal(const SearchContext& context, NodeView<W>& node, const FrameColumn& column,
+  Routing categorical(const SearchContext& context, NodeView<W>& node, const FrameColumn& column,
                   const Candidate& candidate, SearchScratch<W>& scratch) const {
     const auto present = codes_present(node, column);
     Routing routing;

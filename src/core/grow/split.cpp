@@ -45,7 +45,7 @@ Candidate numeric_candidate(const SearchContext& context, const Cut& cut, double
 
 namespace {
 
-// The search for one attribute's candidate at one node, for one criterion.
+// The search for one feature's candidate at one node, for one criterion.
 template <class C>
 class Search {
  public:
@@ -76,7 +76,7 @@ class Search {
         n_cells += more;
       } else {
         node_.number_labels();
-        candidates[i] = column.nominal ? nominal(column) : numeric(column);
+        candidates[i] = column.categorical ? categorical(column) : numeric(column);
       }
     }
     flush();
@@ -113,14 +113,14 @@ class Search {
     });
   }
 
-  Candidate nominal(const FrameColumn& column) {
+  Candidate categorical(const FrameColumn& column) {
     column.codes->visit([&](const auto* codes) { group_by_code(node_, column, codes, scratch_); });
     return options_.nominal_splits == NominalSplits::multiway ? multiway(column) : binary(column);
   }
 
   bool fits_cells(const FrameColumn& column) const {
     if constexpr (std::is_same_v<W, double>) return false;
-    return !column.nominal && node_.n_classes() > 2 && node_.weight <= kMostCellWeight &&
+    return !column.categorical && node_.n_classes() > 2 && node_.weight <= kMostCellWeight &&
            std::uint64_t{column.n_codes} * cell_width_ <= kNarrowCellsPerRow * node_.n;
   }
 
@@ -172,7 +172,7 @@ class Search {
     return candidate;
   }
 
-  // Keeps the classes' weights on the left of a cut, if these say what the children of the node hold.
+  // Keeps the classes' weights on the left of a cut, if the counts of the children follow from them.
   template <class T>
   void keep_left(const FrameColumn& column, const T* weights, Candidate& candidate) {
     if (std::is_same_v<W, double> || column.has_missing || !candidate.found) return;

@@ -1,4 +1,4 @@
-// Which split is best: one candidate per attribute, then the choice among them.
+// Which split is best: one candidate per feature, then the choice among them.
 #pragma once
 
 #include "grow/cells.hpp"
@@ -34,7 +34,7 @@ struct NodeView {
   Entries<W> numbered_;
 };
 
-// Plain numbers: there is one for each attribute of each node.
+// Plain numbers: there is one for each feature of each node.
 struct Candidate {
   bool found = false;
   bool known_or_missing = false;  // numeric: the test is whether the value is known
@@ -42,17 +42,17 @@ struct Candidate {
   std::int32_t column = -1;       // of the frame
   double gain = 0;
   double split_info = 0;
-  std::uint32_t cut = 0;          // numeric: codes <= cut go left; nominal binary: so many codes do,
+  std::uint32_t cut = 0;          // numeric: codes <= cut go left; categorical binary: so many codes do,
   std::uint32_t order_class = 0;  // those with the smallest shares of this class of the node
 };
 
-// What the search needs to know beyond the node.
+// The data of the search beyond the node.
 struct SearchContext {
   const GrowOptions* options = nullptr;
   const LogTable* log_table = nullptr;  // whole-number weights only
   int n_classes = 0;                    // of the dataset
   double dataset_weight = 0;
-  bool all_many_valued = false;             // C4.5: every attribute has too many values for the average gain
+  bool all_many_valued = false;             // C4.5: every feature has too many values for the average gain
   std::vector<std::uint8_t> many_valued;    // per feature
 };
 
@@ -124,7 +124,7 @@ struct SearchScratch {
   std::vector<W> cells;
   std::vector<Cell> cell_table, cell_totals, cell_left;
   std::vector<W> best_left;       // of the best cut of a column, by class of the node
-  RowsByColumn<W> left_of_cut;    // the same for the candidates that say so
+  RowsByColumn<W> left_of_cut;    // the same for the candidates that have it
   Groups<W> groups;
   std::vector<W> left_counts, right_counts, branch_counts;
   std::vector<std::uint32_t> order, heaviest;
@@ -136,7 +136,7 @@ template <class W>
 void find_candidates(const SearchContext& context, NodeView<W>& node, const std::int32_t* columns, std::size_t n,
                      SearchScratch<W>& scratch, Candidate* candidates);
 
-// The codes that go left in a nominal binary split.
+// The codes that go left in a categorical binary split.
 template <class W>
 std::vector<std::uint32_t> left_codes(const SearchContext& context, NodeView<W>& node, const Candidate& candidate,
                                       SearchScratch<W>& scratch);

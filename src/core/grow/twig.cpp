@@ -153,7 +153,7 @@ void Twig<W>::rank(const FrameColumn& column, RankedColumn& ranked) {
     for (std::uint32_t i = 0; i < n_ && column.has_missing; ++i)
       ranked.missing |= Slots{codes[row_[i]] == column.n_codes} << i;
     const Slots known = all() & ~ranked.missing;
-    if (column.nominal) return;  // searched by the codes that it has
+    if (column.categorical) return;  // searched by the codes that it has
     if (column.n_codes <= kTwigRows && !column.has_missing) {
       for (std::uint32_t i = 0; i < n_; ++i) ranks[i] = static_cast<std::uint8_t>(codes[row_[i]]);
       return;

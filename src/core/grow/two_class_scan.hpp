@@ -1,4 +1,4 @@
-// The best cut of a numeric attribute between two classes: one of the inner loops.
+// The best cut of a numeric feature between two classes: one of the inner loops.
 //
 // The rows are read once into counters indexed by code, and then the codes that are present are walked in order: nothing
 // is sorted, and the work is linear in the rows.

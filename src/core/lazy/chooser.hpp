@@ -11,7 +11,7 @@ struct LazyQuery {
   std::vector<Place> places;
 };
 
-// Ranks the candidates that it is offered: by gain, then by the weight of the child, then the first attribute, then the
+// Ranks the candidates that it is offered: by gain, then by the weight of the child, then the first feature, then the
 // nearest value.
 class OptionChooser {
  public:
@@ -84,14 +84,14 @@ class OptionChooser {
     const LazyOption &x = a.option, &y = b.option;
     if (x.units != y.units) return x.units > y.units;
     if (rounded(x.count) != rounded(y.count)) return x.count > y.count;
-    if (x.test.attribute != y.test.attribute) return x.test.attribute < y.test.attribute;
+    if (x.test.feature != y.test.feature) return x.test.feature < y.test.feature;
     if (a.distance != b.distance) return a.distance < b.distance;
     return x.test.sign < y.test.sign;
   }
 
   static double distance(const LazyTest& test, const LazyQuery& query, const Dataset& dataset) {
     if (test.sign == Sign::differs) return static_cast<double>(test.code);
-    return std::abs(dataset.columns[test.attribute].distinct[test.code] - query.places[test.attribute].value);
+    return std::abs(dataset.columns[test.feature].distinct[test.code] - query.places[test.feature].value);
   }
 
   // The least rank that matters is that of the n-th set of rows. Tests with the same rows have the same weight and rank,

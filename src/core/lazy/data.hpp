@@ -24,7 +24,7 @@ struct LazyTreeOptions {
   std::uint32_t share_from = 1024;  // a node of so many rows is worth evaluating for all queries at once
   // Each option costs about as much as looking at the rows of its node and a hundred more, and a sixteenth of a row for
   // each row and class. Once the options of a tree have cost so many rows, further nodes take their best option only, and
-  // none after twice as many. 0: what `default_row_budget` says.
+  // none after twice as many. 0: that of `default_row_budget`.
   std::uint64_t row_budget = 0;
 
   // So much that a tree takes seconds at most, and more than 50 nodes of 3 options can ever cost.
@@ -36,9 +36,9 @@ struct LazyTreeOptions {
 
 enum class Sign : std::uint8_t { greater, less, differs };
 
-// A test that is true for the query: `attribute sign value`, the value being that of a code. Missing values fail it.
+// A test that is true for the query: `feature sign value`, the value being that of a code. Missing values fail it.
 struct LazyTest {
-  std::uint32_t attribute = 0;
+  std::uint32_t feature = 0;
   Sign sign = Sign::greater;
   std::uint32_t code = 0;
 
@@ -110,7 +110,7 @@ struct LazyBag {
   }
 };
 
-// Where a query's value lies among an attribute's codes: those below `lower` are smaller, those from `upper` on larger.
+// Where a query's value lies among a feature's codes: those below `lower` are smaller, those from `upper` on larger.
 struct Place {
   std::uint32_t lower = 0, upper = 0;
   bool known = false;

@@ -5,12 +5,12 @@ namespace {
 
 // The value that a code stands for: a category's own code, or a number.
 double value_of(const LazyData& data, const LazyTest& test) {
-  const Column& column = data.dataset.columns[test.attribute];
-  return column.nominal ? static_cast<double>(test.code) : column.distinct[test.code];
+  const Column& column = data.dataset.columns[test.feature];
+  return column.categorical ? static_cast<double>(test.code) : column.distinct[test.code];
 }
 
 void append(const LazyGraph::Edge& edge, const LazyData& data, LazyGraphArrays& to) {
-  to.feature.push_back(static_cast<std::int32_t>(edge.option.test.attribute));
+  to.feature.push_back(static_cast<std::int32_t>(edge.option.test.feature));
   to.sign.push_back(static_cast<std::int32_t>(edge.option.test.sign));
   to.value.push_back(value_of(data, edge.option.test));
   to.gain.push_back(static_cast<double>(edge.option.units) / kGainUnits);

@@ -1,4 +1,4 @@
-// The graph of a query as flat arrays, in the words of the training data: attributes, values and weights.
+// The graph of a query as flat arrays, in the words of the training data: features, values and weights.
 #pragma once
 
 #include "lazy/options.hpp"

@@ -37,9 +37,9 @@ void LazyNode::open(std::span<const RowId> rows, const LazyBag& bag) {
   gain_.reset(counts_, gain_prior_ / static_cast<double>(total_), data_.log2_table);
 }
 
-// Whether there is more than one group. One value alone is the query's own, or its test leaves nobody.
-bool LazyNode::group(std::uint32_t attribute) {
-  const Column& column = data_.dataset.columns[attribute];
+// Whether there is more than one group. One value alone is the query's own, or its test leaves no row.
+bool LazyNode::group(std::uint32_t feature) {
+  const Column& column = data_.dataset.columns[feature];
   pairs_.clear();
   groups_.clear();
   entries_.clear();

@@ -1,6 +1,6 @@
 // One node of a lazy tree: its rows, and every test that could be made there with the gain it would have.
 //
-// For an attribute the rows are put in groups of equal code, in order. A child is the groups on one side of a value, so
+// For a feature the rows are put in groups of equal code, in order. A child is the groups on one side of a value, so
 // walking the groups away from the query's place adds rows to a child and meets each test once. Two classes, which most
 // nodes have, need two numbers for each group and nothing else.
 #pragma once
@@ -70,32 +70,32 @@ class LazyNode {
   // Whether a test could be admissible at all.
   bool can_branch() const { return classes_.size() > 1 && total_ > least_; }
 
-  // Calls emit(candidate) for the tests on an attribute that are true at a place. Children below the least weight are
+  // Calls emit(candidate) for the tests on a feature that are true at a place. Children below the least weight are
   // left out; gains of zero are not.
   template <class Emit>
-  void tests_at(std::uint32_t attribute, const Place& place, Emit&& emit) {
-    if (!place.known || !group(attribute)) return;
-    if (data_.dataset.columns[attribute].nominal)
-      return without_each(attribute, [&](const LazyCandidate& c) {
+  void tests_at(std::uint32_t feature, const Place& place, Emit&& emit) {
+    if (!place.known || !group(feature)) return;
+    if (data_.dataset.columns[feature].categorical)
+      return without_each(feature, [&](const LazyCandidate& c) {
         if (c.test.code != place.lower) emit(c);
       });
     const std::size_t below = groups_before(place.lower), from = groups_before(place.upper), n = n_groups();
     start_with(below, n);
-    for (std::size_t g = below; g-- > 0; add(g)) offer(attribute, Sign::greater, g, emit);
+    for (std::size_t g = below; g-- > 0; add(g)) offer(feature, Sign::greater, g, emit);
     start_with(0, from);
-    for (std::size_t g = from; g < n; add(g++)) offer(attribute, Sign::less, g, emit);
+    for (std::size_t g = from; g < n; add(g++)) offer(feature, Sign::less, g, emit);
   }
 
   // The same for all places at once: all tests with a sign, the smallest child first.
   template <class Emit>
-  void all_tests(std::uint32_t attribute, Emit&& emit) {
-    if (!group(attribute)) return;
-    if (data_.dataset.columns[attribute].nominal) return without_each(attribute, emit);
+  void all_tests(std::uint32_t feature, Emit&& emit) {
+    if (!group(feature)) return;
+    if (data_.dataset.columns[feature].categorical) return without_each(feature, emit);
     const std::size_t n = n_groups();
     start_with(0, 0);
-    for (std::size_t g = n; g-- > 0; add(g)) offer(attribute, Sign::greater, g, emit);
+    for (std::size_t g = n; g-- > 0; add(g)) offer(feature, Sign::greater, g, emit);
     start_with(0, 0);
-    for (std::size_t g = 0; g < n; add(g++)) offer(attribute, Sign::less, g, emit);
+    for (std::size_t g = 0; g < n; add(g++)) offer(feature, Sign::less, g, emit);
   }
 
  private:
@@ -111,7 +111,7 @@ class LazyNode {
     Units weight;
   };
 
-  bool group(std::uint32_t attribute);
+  bool group(std::uint32_t feature);
   void gather(const Column& column);
   void count_cells(const Column& column);
   void group_cells(std::uint32_t low, std::size_t range);
@@ -137,22 +137,22 @@ class LazyNode {
   }
 
   template <class Emit>
-  void offer(std::uint32_t attribute, Sign sign, std::size_t g, Emit&& emit) const {
+  void offer(std::uint32_t feature, Sign sign, std::size_t g, Emit&& emit) const {
     const Units count = of_two() ? a_ + b_ : child_.total;
     if (count < least_) return;
-    const LazyTest test{attribute, sign, code_of(g)};
+    const LazyTest test{feature, sign, code_of(g)};
     if (of_two()) return emit(LazyCandidate{test, -gain_.ratio(a_, b_), true, count});
     const bool exact = child_.is_pure() && !gain_.has_prior();
     emit(LazyCandidate{test, exact ? gain_.most() : child_.estimate(gain_), exact, count});
   }
 
-  // Nominal tests drop one group each.
+  // Categorical tests drop one group each.
   template <class Emit>
-  void without_each(std::uint32_t attribute, Emit&& emit) {
+  void without_each(std::uint32_t feature, Emit&& emit) {
     start_with(0, n_groups());
     for (std::size_t g = 0; g < n_groups(); ++g) {
       change(g, -1);
-      offer(attribute, Sign::differs, g, emit);
+      offer(feature, Sign::differs, g, emit);
       change(g, +1);
     }
   }
@@ -174,7 +174,7 @@ class LazyNode {
   std::vector<std::uint32_t> class_index_;
   std::vector<Units> weight_;
 
-  // The rows with a known value of the attribute, and what they are grouped into.
+  // The rows with a known value of the feature, and what they are grouped into.
   std::vector<std::uint32_t> codes_, positions_;
   std::uint32_t low_ = 0, high_ = 0;
   std::vector<Pair> pairs_;

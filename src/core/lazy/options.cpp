@@ -7,7 +7,7 @@
 namespace petiole {
 namespace {
 
-// With fewer queries there is nobody to share with.
+// With fewer queries sharing does not pay.
 constexpr std::size_t kFewQueries = 4;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
@@ -62,7 +62,7 @@ class Searchers {
   std::vector<Interrupt> interrupts_;
 };
 
-// Who is asked in which sample, and where the answers go.
+// Which queries are answered in which sample, and where the answers go.
 struct Plan {
   std::vector<LazyQuery> queries;
   std::size_t share_from, n_classes;
@@ -144,12 +144,12 @@ LazyBag LazyOptionTrees::draw(int bag) const {
 
 LazyQuery LazyOptionTrees::place(const Matrix& queries, std::int64_t row) const {
   LazyQuery query;
-  query.places.resize(n_attributes());
+  query.places.resize(n_features());
   for (std::size_t j = 0; j < query.places.size(); ++j) {
     const Column& column = data_.dataset.columns[j];
     Place& place = query.places[j];
     place.value = queries.at(row, static_cast<std::int64_t>(j));
-    if (column.nominal) {
+    if (column.categorical) {
       place.known = place.value >= 0 && place.value < column.n_codes;
       if (place.known) place.lower = static_cast<std::uint32_t>(place.value);
       place.upper = place.lower + 1;

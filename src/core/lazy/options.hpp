@@ -39,7 +39,7 @@ class LazyOptionTrees {
   const LazyData& data() const { return data_; }
   int n_classes() const { return data_.dataset.n_classes; }
   int n_bags() const { return bags_.n_bags; }
-  std::size_t n_attributes() const { return data_.dataset.columns.size(); }
+  std::size_t n_features() const { return data_.dataset.columns.size(); }
 
  private:
   LazyBag draw(int bag) const;

@@ -8,7 +8,7 @@ namespace {
 
 std::uint64_t key_of(std::uint64_t hash, const std::vector<LazyTest>& bans) {
   for (const LazyTest& test : bans)
-    hash = derive_key(hash, std::uint64_t{test.attribute} << 34 | std::uint64_t{test.code} << 2 |
+    hash = derive_key(hash, std::uint64_t{test.feature} << 34 | std::uint64_t{test.code} << 2 |
                                 static_cast<std::uint64_t>(test.sign));
   return hash;
 }
@@ -54,7 +54,7 @@ LazySearch::Rows LazySearch::root_rows() {
 
 // Chooses the node's options and, if it has some, leaves it to be expanded.
 std::uint32_t LazySearch::make_node(Rows&& rows, std::uint64_t hash, const Bans& bans) {
-  // A node that may take nothing but the best test need not know the others.
+  // A node that may take the best test only does not need the others.
   const bool best_only = bans.empty() && most_options(rows.span().size()) <= 1;
   const Evaluation& evaluation = evaluations_[evaluated(rows, hash, best_only)];
   take_options(evaluation, bans, rows.span());
@@ -108,8 +108,8 @@ std::size_t LazySearch::most_wanted() const {
 // Appends the best tests to the ranking, whatever the cousin rule forbids; the strict rule goes by rows and forbids now.
 void LazySearch::rank_tests(const Rows& rows, std::size_t n_wanted) {
   if (!rows.shared) node_.open(rows.own, *bag_);
-  const auto n_attributes = static_cast<std::uint32_t>(data_.dataset.columns.size());
-  interrupt_->check(rows.shared ? 16 * std::uint64_t{n_attributes} : (rows.own.size() + 16) * std::uint64_t{n_attributes + 1});
+  const auto n_features = static_cast<std::uint32_t>(data_.dataset.columns.size());
+  interrupt_->check(rows.shared ? 16 * std::uint64_t{n_features} : (rows.own.size() + 16) * std::uint64_t{n_features + 1});
   if (rows.shared ? !rows.shared->can_branch() : !node_.can_branch()) return;
   const ExactGain& gain = rows.shared ? rows.shared->gain() : node_.gain();
   const auto classes = rows.shared ? rows.shared->classes() : node_.classes();
@@ -120,7 +120,7 @@ void LazySearch::rank_tests(const Rows& rows, std::size_t n_wanted) {
     chooser_.offer(candidate, found_out);
   };
   chooser_.start(gain.of_two(), n_wanted);
-  for (std::uint32_t j = 0; j < n_attributes; ++j) {
+  for (std::uint32_t j = 0; j < n_features; ++j) {
     if (rows.shared) rows.shared->tests_at(j, query_->places[j], offer);
     else node_.tests_at(j, query_->places[j], offer);
   }
@@ -156,7 +156,7 @@ void LazySearch::take_options(const Evaluation& evaluation, const Bans& bans, st
 // Counts the rows that satisfy a test, for its exact gain.
 void LazySearch::look(std::span<const RowId> rows, std::span<const ClassId> classes, const ExactGain& gain,
                       LazyOption& option) {
-  const Column& column = data_.dataset.columns[option.test.attribute];
+  const Column& column = data_.dataset.columns[option.test.feature];
   const ClassId* labels = data_.dataset.labels.data();
   option.hash = 0;
   column.codes.visit([&](const auto* codes) {
@@ -172,7 +172,7 @@ void LazySearch::look(std::span<const RowId> rows, std::span<const ClassId> clas
 }
 
 std::uint64_t LazySearch::hash_of(std::span<const RowId> rows, const LazyTest& test) const {
-  const Column& column = data_.dataset.columns[test.attribute];
+  const Column& column = data_.dataset.columns[test.feature];
   std::uint64_t hash = 0;
   column.codes.visit([&](const auto* codes) {
     for (const RowId row : rows) hash += test.holds(codes[row], column.n_codes) ? data_.keys[row] : 0;
@@ -210,7 +210,7 @@ LazySearch::Rows LazySearch::child_rows(const Rows& parent, const LazyOption& op
   if (from.size() >= share_from_ && (rows.shared = shared_->find(option.hash))) return rows;
   rows.own = fresh_rows();
   rows.own.resize(from.size());
-  const Column& column = data_.dataset.columns[option.test.attribute];
+  const Column& column = data_.dataset.columns[option.test.feature];
   std::size_t n = 0;
   column.codes.visit([&](const auto* codes) {
     for (const RowId row : from) {
@@ -225,10 +225,10 @@ LazySearch::Rows LazySearch::child_rows(const Rows& parent, const LazyOption& op
 
 void LazySearch::share_if_large(Rows& rows, std::uint64_t hash) {
   if (rows.own.size() < share_from_) return;
-  const std::size_t n_attributes = data_.dataset.columns.size();
+  const std::size_t n_features = data_.dataset.columns.size();
   const auto n_kept = is_strict() ? std::numeric_limits<std::size_t>::max() : most_wanted();
-  interrupt_->check(rows.own.size() * (n_attributes + 1) * 2);
-  rows.shared = std::make_shared<const SharedNode>(node_, std::vector<RowId>(rows.own), *bag_, n_attributes, n_kept);
+  interrupt_->check(rows.own.size() * (n_features + 1) * 2);
+  rows.shared = std::make_shared<const SharedNode>(node_, std::vector<RowId>(rows.own), *bag_, n_features, n_kept);
   shared_->insert(hash, rows.shared);
   spare_.push_back(std::move(rows.own));
   rows.own = {};
@@ -245,9 +245,9 @@ void LazySearch::recycle(Rows&& rows) {
   if (rows.own.capacity() > 0 && spare_.size() < 64) spare_.push_back(std::move(rows.own));
 }
 
-// A node says (counts + path_prior * what its parent says) / (total + path_prior), and a leaf's word is the answer of
-// its path. So the answer is a sum over all nodes of their class shares, each weighted by how much of it comes through:
-// the share of paths to it, times its own part, times what the nodes below leave of it.
+// The probabilities of a node are (counts + path_prior * those of its parent) / (total + path_prior), and those of a leaf
+// are the answer of its path. So the answer is a sum over all nodes of their class shares, each weighted by how much of it
+// comes through: the share of paths to it, times its own part, times what the nodes below leave of it.
 void LazySearch::share_answers() {
   auto& nodes = graph_.nodes;
   by_size_.resize(nodes.size());

@@ -21,7 +21,7 @@ struct LazyGraph {
     std::uint32_t first_count = 0, n_counts = 0;
     Units total = 0;
     double share = 0;  // of the root's answer that comes by this node
-    double kept = 0;   // of what a node says, how much is in the answers of the leaves below
+    double kept = 0;   // the share of a node's probabilities in the answers of the leaves below
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;

@@ -30,7 +30,7 @@ class BestRanks {
 
 }  // namespace
 
-SharedNode::SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag& bag, std::size_t n_attributes,
+SharedNode::SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag& bag, std::size_t n_features,
                        std::size_t n_kept)
     : rows_(std::move(rows)) {
   node.open(rows_, bag);
@@ -40,7 +40,7 @@ SharedNode::SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag&
   if (!node.can_branch()) return;
   gain_ = ExactGain(counts_, node.gain().prior());
   std::vector<LazyCandidate> found;
-  for (std::uint32_t j = 0; j < n_attributes; ++j) {
+  for (std::uint32_t j = 0; j < n_features; ++j) {
     start_.push_back(static_cast<std::uint32_t>(candidates_.size()));
     found.clear();
     node.all_tests(j, [&](const LazyCandidate& candidate) { found.push_back(candidate); });
@@ -59,9 +59,9 @@ SharedNode::SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag&
 }
 
 void SharedNode::keep_best(std::span<const LazyCandidate> found, std::size_t n_kept) {
-  // Any query may use all nominal tests but one.
-  const bool nominal = !found.empty() && found[0].test.sign == Sign::differs;
-  if (nominal || found.size() <= n_kept) {
+  // Any query may use all categorical tests but one.
+  const bool categorical = !found.empty() && found[0].test.sign == Sign::differs;
+  if (categorical || found.size() <= n_kept) {
     candidates_.insert(candidates_.end(), found.begin(), found.end());
     return;
   }

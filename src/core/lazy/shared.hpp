@@ -1,7 +1,7 @@
 // Nodes that the lazy trees of many queries have in common.
 //
 // The gain of a test does not depend on the query, only whether the query may use the test. So the tests of a node are
-// evaluated once for all queries that come to it, and of each attribute only those are kept that can be among the best
+// evaluated once for all queries that come to it, and of each feature only those are kept that can be among the best
 // for some query: of the tests `x > c` with c below the query's value, the best ones change only at a few places.
 #pragma once
 
@@ -21,8 +21,8 @@ struct FoundOut {
 
 class SharedNode {
  public:
-  // Takes the rows and evaluates all tests. Of each attribute and sign keep the n_kept best for any query.
-  SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag& bag, std::size_t n_attributes, std::size_t n_kept);
+  // Takes the rows and evaluates all tests. Of each feature and sign keep the n_kept best for any query.
+  SharedNode(LazyNode& node, std::vector<RowId>&& rows, const LazyBag& bag, std::size_t n_features, std::size_t n_kept);
 
   std::span<const RowId> rows() const { return rows_; }
   std::span<const ClassId> classes() const { return classes_; }
@@ -32,11 +32,11 @@ class SharedNode {
   bool can_branch() const { return !start_.empty(); }
   std::size_t n_bytes() const;
 
-  // Calls emit(candidate) for the tests on an attribute that are true at a place, as LazyNode does.
+  // Calls emit(candidate) for the tests on a feature that are true at a place, as LazyNode does.
   template <class Emit>
-  void tests_at(std::uint32_t attribute, const Place& place, Emit&& emit) const {
+  void tests_at(std::uint32_t feature, const Place& place, Emit&& emit) const {
     if (!place.known) return;
-    for (std::size_t i = start_[attribute]; i < start_[attribute + 1]; ++i) {
+    for (std::size_t i = start_[feature]; i < start_[feature + 1]; ++i) {
       const LazyCandidate& candidate = candidates_[i];
       const LazyTest& test = candidate.test;
       const bool holds = test.sign == Sign::greater ? test.code < place.lower
@@ -55,7 +55,7 @@ class SharedNode {
   Units total_ = 0;
   ExactGain gain_;
   std::vector<LazyCandidate> candidates_;
-  std::vector<std::uint32_t> start_;  // of each attribute's candidates; empty if no test can be made
+  std::vector<std::uint32_t> start_;  // of each feature's candidates; empty if no test can be made
   mutable std::vector<FoundOut> found_out_;
 };
 

@@ -67,7 +67,7 @@ void soft_out_of_bag_frequencies(const SoftRows& rows, const LeafTables& counts,
 
 namespace {
 
-// What the leaves have said of one row so far, by vote.
+// The sums of the answers of leaves for one row so far, by vote.
 struct Answer {
   std::vector<double> weight, share, said;  // said: n_classes x n_classes
 

@@ -52,7 +52,7 @@ struct Scratch {
   std::vector<std::int32_t> rows;
 };
 
-// Adds what a leaf says to the rows that have a mass in it.
+// Adds the answer of a leaf to those of the rows that have a mass in it.
 void add_leaf(const double* said, std::size_t width, const std::int32_t* rows, const double* masses, std::size_t n, double* to) {
   if (width == 2) {  // two classes are common enough to spare them the inner loop
     const double first = said[0], second = said[1];

@@ -1,4 +1,4 @@
-// Dual perturb and combine (Geurts 2001): what trees say of queries whose values are perturbed, without drawing anything.
+// Dual perturb and combine (Geurts 2001): answers of trees for queries whose values are perturbed, without drawing.
 #pragma once
 
 #include "forest/router.hpp"
@@ -27,7 +27,7 @@ class SoftRouter {
                   Interrupt& interrupt) const;
 
   // The weighted sum of -ln of the probability that the mean over trees gives to each row's label, probabilities raised to
-  // `floor`; `slopes` gets its derivative by the logarithm of each attribute's scale. Rows that all trees have seen are
+  // `floor`; `slopes` gets its derivative by the logarithm of each feature's scale. Rows that all trees have seen are
   // passed over.
   double loss(const Matrix& queries, TrainingRows rows, const LeafTables& tables, const Perturbation& perturbation,
               const Members* counted, double floor, ThreadPool& pool, Interrupt& interrupt, double* slopes) const;

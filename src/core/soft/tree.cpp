@@ -102,7 +102,7 @@ SoftTree::Drawn SoftTree::drawn(const Perturbation& perturbation) const {
   if (std::none_of(nodes_.begin(), nodes_.end(), swaps)) return found;
   found.before.assign(nodes_.size(), 1.0);
   found.after.assign(nodes_.size(), 1.0);
-  // Per attribute and category: the share of it that has come to where we are.
+  // Per feature and category: the share of it that has come to where we are.
   std::vector<std::vector<double>> here(static_cast<std::size_t>(n_features_needed_));
   std::vector<std::vector<double>> earlier;
   const auto parent_that_swaps = [&](std::int32_t at) -> const Node* {

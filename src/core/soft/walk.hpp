@@ -17,12 +17,12 @@
 
 namespace petiole {
 
-// Rows side by side, attribute after attribute.
+// Rows side by side, feature after feature.
 struct RowBlock {
   std::size_t n = 0;
   std::size_t capacity = 0;
   std::vector<double> values;
-  std::vector<std::uint8_t> has_missing;  // per attribute
+  std::vector<std::uint8_t> has_missing;  // per feature
 
   const double* column(std::size_t feature) const { return values.data() + feature * capacity; }
 };
@@ -49,12 +49,12 @@ inline void load(const Matrix& queries, std::int64_t begin, std::size_t n, std::
   });
 }
 
-// With kSlopes also the derivative of what the leaves say by the logarithm of each attribute's scale.
+// With kSlopes also the derivative of the answers by the logarithm of each feature's scale.
 template <bool kSlopes>
 class SoftWalker {
  public:
   // Calls sink(leaf, rows, masses, n, values) for the leaves that rows of the block reach. With kSlopes the sink writes to
-  // `values` what the leaf says of each entry times its mass; slopes() then has the derivatives of their sums.
+  // `values` the answer of the leaf for each entry times its mass; slopes() then has the derivatives of their sums.
   template <class Sink>
   void walk(const SoftTree& tree, const SoftTree::Drawn& drawn, const Perturbation& perturbation, const RowBlock& block,
             const std::vector<std::int32_t>& rows, Interrupt& interrupt, Sink&& sink) {
@@ -92,7 +92,7 @@ class SoftWalker {
     }
   }
 
-  // Per attribute and row, `capacity` of the block apart; zero before the first walk of a block.
+  // Per feature and row, `capacity` of the block apart; zero before the first walk of a block.
   std::vector<double>& slopes() { return slopes_; }
 
  private:
@@ -162,7 +162,7 @@ class SoftWalker {
     return halve<true, true>(node, list);
   }
 
-  // Whether earlier tests on the node's attribute count.
+  // Whether earlier tests on the node's feature count.
   bool remembers(const SoftTree::Node& node) const { return node.last >= 0 && !perturbation_->independent_tests; }
 
   // A number that is no category is one that no node has met.
@@ -388,7 +388,7 @@ class SoftWalker {
     parts_[largest * n + i] += moved;
   }
 
-  // What a child's entries say goes to those of the node.
+  // Adds the answers of a child's entries to those of the node.
   void collect(const SoftTree::Node& node, List list) {
     double* slopes = slopes_.data() + static_cast<std::size_t>(node.feature) * block_->capacity;
     for (std::size_t i = list.begin; i < list.end; ++i) {
@@ -411,7 +411,7 @@ class SoftWalker {
   std::vector<double> mass_;
   std::vector<std::size_t> above_;
   std::vector<double> log_slope_, value_;
-  std::vector<double> slopes_;  // per attribute and row
+  std::vector<double> slopes_;  // per feature and row
   Near near_;
   std::vector<std::int32_t> missing_;  // entries of the list
   std::vector<double> parts_, part_slopes_;

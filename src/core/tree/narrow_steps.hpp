@@ -8,7 +8,7 @@
 
 namespace petiole {
 
-// A threshold rounded down to single precision says of every single-precision value what the exact one says.
+// A threshold rounded down to single precision sends every single-precision value to the same side as the exact one.
 inline float round_down(double value) {
   const auto nearest = static_cast<float>(value);
   return static_cast<double>(nearest) > value ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;

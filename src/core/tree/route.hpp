@@ -1,4 +1,4 @@
-// Routing: which nodes a query reaches, and with what weight. Apart from what the nodes say.
+// Routing: which nodes a query reaches, and with what weight. The probabilities of nodes are no part of it.
 #pragma once
 
 #include <array>

@@ -12,7 +12,7 @@ struct Tree {
   std::vector<std::int32_t> child_start{0};  // children of node i: child_nodes[child_start[i] .. child_start[i+1])
   std::vector<NodeId> child_nodes;
   std::vector<std::int32_t> missing_branch;     // -1: missing values are spread over the children
-  std::vector<std::int32_t> category_start{0};  // a nominal split's table: category_branch[category_start[i] + code]
+  std::vector<std::int32_t> category_start{0};  // a categorical split's table: category_branch[category_start[i] + code]
   std::vector<std::int32_t> category_branch;    // -1: this category is treated as missing
   std::vector<double> counts;                   // n_nodes x n_classes, sums of weights
   std::vector<double> spread_weights;  // per node: in what proportion children share missing values; empty: as counts do
@@ -25,7 +25,7 @@ struct SplitRule {
   std::int32_t feature = -1;
   double threshold = std::numeric_limits<double>::quiet_NaN();
   std::int32_t missing_branch = -1;
-  std::vector<std::int32_t> category_branch;  // empty unless the split is nominal
+  std::vector<std::int32_t> category_branch;  // empty unless the split is categorical
 };
 
 // A tree while it is being built: nodes in the order in which they are made, with the children of a node one after the other.

@@ -85,7 +85,7 @@ class Ballot {
   std::size_t n_leaves(std::size_t tree) const { return leaf_votes_[tree].size(); }
 
   // Adds up the votes for a row: reach_of(t) is the TreeReach of tree t, and trees for which takes_part(t) is false do not
-  // vote. Returns the winner, -1 if nobody votes. Ties go to the larger mean frequency, then to the more frequent class,
+  // vote. Returns the winner, -1 if no tree votes. Ties go to the larger mean frequency, then to the more frequent class,
   // then to the first. `votes` has a number per class.
   template <class Reach, class TakesPart>
   int winner(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, std::vector<double>& votes) const {

@@ -141,7 +141,7 @@ void VoteTables::mix(double oob_weight, ThreadPool& pool) {
   });
 }
 
-// What the leaves of one row have said so far, by vote. Only votes that count are touched.
+// The sums of what the leaves of one row hold, by vote. Only votes that count are touched.
 struct VoteTables::Answer {
   explicit Answer(int n)
       : n_classes(static_cast<std::size_t>(n)), weight(n_classes, 0.0), share(n_classes, 0.0), said(n_classes * n_classes) {}
@@ -169,7 +169,7 @@ struct VoteTables::Answer {
       if (n_votes[j] > 0) count(j, n_votes[j]);
   }
 
-  // The mean over votes of the mean over leaves; NaN if no leaf has said anything.
+  // The mean over votes of the mean over leaves; NaN if no leaf holds anything.
   void finish(double* out) const {
     double answered = 0;
     std::fill_n(out, n_classes, 0.0);
@@ -210,7 +210,7 @@ void VoteTables::add_leaf(std::size_t tree, LeafId leaf, double share, double ow
   }
 }
 
-// What a block of queries is told where only the winner's row counts.
+// The answers for a block of queries where only the winner's row counts.
 class VoteTables::WinnersRows {
  public:
   void start(std::size_t n_rows, std::size_t n_classes) {
@@ -304,7 +304,7 @@ void VoteTables::look_up(const ForestRouter& router, const Matrix& queries, cons
     double* const of_block = votes + first * n_classes;
     std::fill_n(of_block, block.n * n_classes, 0.0);
     std::fill_n(averages + first * width, block.n * width, 0.0);
-    // Trees outside, rows inside: one tree's tables are in the cache while all rows ask it.
+    // Trees outside, rows inside: one tree's tables are in the cache while all rows look it up.
     for (std::size_t t = 0; t < trees_.size(); ++t) {
       if (width > 0) add_rows(block.trees[t], block.n, *tables, t, averages + first * width);
       if (t >= n_voters) continue;

@@ -1,4 +1,4 @@
-"""What classifiers share: data in, labels out."""
+"""Base classes of the classifiers: encoding of tables, checks and labels."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from petiole._table.encoder import FeatureEncoder
-from petiole._table.labels import check_same_length, check_weights, encode_labels
-from petiole._table.weights import weights_in_rows
-from petiole._tree.growing import MAX_CLASSES, TrainingSet
+from petiole._table.labels import check_same_length, check_weights, encode_labels, label_codes
+from petiole._table.rows import MAX_CLASSES, EncodedRows, rows_that_count
+from petiole._table.weights import weights_in_rows, weights_in_unit
 from petiole._validation import draw_seed, thread_count
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 
 
-class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
-    """Base of classifiers of tables with numeric and nominal columns, whose parameter is ``categorical_features``.
+class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of classifiers of tables with numeric and categorical columns, whose parameter is ``categorical_features``.
 
     A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.
     """
@@ -47,7 +47,7 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
-        return self._average(self._encode(X))
+        return self._average(encode_queries(self, X))
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Natural logarithms of the class probabilities; -inf where a probability is zero."""
@@ -57,47 +57,13 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class of each row, the first of equals."""
         proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
+        return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         raise NotImplementedError
 
-    def _encode_training(self, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, TrainingSet]:
-        """Check and encode the training data; rows of weight zero are absent from here on.
-
-        Leaves the classifier as it was; ``_remember_columns`` does the rest when nothing can fail any more.
-        """
-        classes, labels = encode_labels(y)
-        # An unfitted one is checked in its place: copying a fitted one would unpack its trees.
-        validate_data(type(self)(**self.get_params(deep=False)), X, skip_check_array=True)
-        n_rows = _num_samples(X)
-        check_same_length(n_rows, len(labels))
-        weights = check_weights(sample_weight, n_rows)
-        kept = None
-        if weights is not None and not weights.all():
-            kept = np.flatnonzero(weights)
-            X, weights = _safe_indexing(X, kept), weights[kept]
-            present, codes = np.unique(labels[kept], return_inverse=True)
-            classes, labels = classes[present], codes.astype(np.int32)
-        encoder, matrix = FeatureEncoder.fit(X, self.categorical_features, type(self).__name__)
-        weights, unit = weights_in_rows(weights, self.weights)
-        return encoder, TrainingSet(matrix, labels, weights, encoder.n_categories, classes, kept, unit)
-
-    def _remember_columns(self, X: Any) -> None:
-        """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""
-        validate_data(self, X, skip_check_array=True)
-
-    def _encode(self, X: Any) -> npt.NDArray[Any]:
-        """Rows to predict, as one float matrix."""
-        if "encoder_" not in self.__dict__:
-            check_is_fitted(self)
-        encoder: FeatureEncoder = self.encoder_
-        matrix = encoder.transform(X)
-        # Names are scikit-learn's to check; a plain array has none, and for one row the check would cost more than the
-        # prediction.
-        if type(X) is not np.ndarray or encoder.feature_names is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
-        return matrix
+    def _check_rows(self, rows: EncodedRows) -> None:
+        """Raise ValueError if the classifier cannot be fitted on rows like these."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,35 +74,94 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):
 
 
 class TreeBasedClassifier(TableClassifier):
-    """Base of the classifiers that grow trees: what the core can hold, threads and the seed."""
+    """Base of the classifiers that grow trees: threads and the seed."""
 
-    def _encode_training(self, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, TrainingSet]:
-        encoder, training = super()._encode_training(X, y, sample_weight)
-        if len(training.classes) > MAX_CLASSES:
+    def _check_rows(self, rows: EncodedRows) -> None:
+        if len(rows.classes) > MAX_CLASSES:
             raise ValueError(
-                f"y has {len(training.classes)} classes: at most {MAX_CLASSES} are supported; is y a continuous target?"
+                f"y has {len(rows.classes)} classes: at most {MAX_CLASSES} are supported; is y a continuous target?"
             )
-        if training.n_rows >= 2**31:
-            raise ValueError(f"X has {training.n_rows} rows: at most {2**31 - 1} are supported; fit on a sample")
-        self._warn_of_small_weights(training.weights)
-        return encoder, training
-
-    def _warn_of_small_weights(self, weights: npt.NDArray[np.float64] | None) -> None:
-        if weights is None or self.weights != "counts":
-            return
-        total, least = float(weights.sum()), 2 * float(self.min_samples_leaf)
-        if total < least <= len(weights):
-            warnings.warn(
-                f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}: no node can be split. "
-                "With weights='counts' a row of weight 2 counts as two rows: use weights='relative', for which only "
-                "the ratios of weights matter.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _seed(self) -> int | None:
-        """The seed that enters at fit; None leaves ties to the first attribute."""
-        return None if self.random_state is None else draw_seed(self.random_state)
+        if len(rows) >= 2**31:
+            raise ValueError(f"X has {len(rows)} rows: at most {2**31 - 1} are supported; fit on a sample")
+        chosen_later = isinstance(self.min_samples_leaf, str)
+        if rows.weights is not None and self.weights == "counts" and not chosen_later:
+            _warn_of_small_weights(rows.weights, 2 * float(self.min_samples_leaf))
 
     def _n_threads(self) -> int:
         return thread_count(self.n_jobs)
+
+
+def check_parameters(model: TableClassifier) -> None:
+    """Raise an error that names the parameter, its value and the remedy, if one is invalid."""
+    model._check_parameters()
+
+
+def seed_of(model: TreeBasedClassifier) -> int | None:
+    """The seed of the fit; with None, ties go to the first feature."""
+    return None if model.random_state is None else draw_seed(model.random_state)
+
+
+def remember_columns(model: TableClassifier, X: Any) -> None:
+    """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""
+    validate_data(model, X, skip_check_array=True)
+
+
+def encode_training(model: TableClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, EncodedRows]:
+    """Check and encode training data; rows of weight zero are absent from here on.
+
+    Leaves the classifier as it was; :func:`remember_columns` does the rest when nothing can fail any more.
+    """
+    classes, labels = encode_labels(y)
+    # An unfitted one is checked in its place: copying a fitted one would unpack its trees.
+    validate_data(type(model)(**model.get_params(deep=False)), X, skip_check_array=True)
+    n_rows = _num_samples(X)
+    check_same_length(n_rows, len(labels))
+    weights = check_weights(sample_weight, n_rows)
+    kept = rows_that_count(weights)
+    if kept is not None and weights is not None:
+        X, weights = _safe_indexing(X, kept), weights[kept]
+        present, codes = np.unique(labels[kept], return_inverse=True)
+        classes, labels = classes[present], codes.astype(np.int32)
+    encoder, matrix = FeatureEncoder.fit(X, model.categorical_features, type(model).__name__)
+    weights, unit = weights_in_rows(weights, model.weights)
+    rows = EncodedRows(matrix, labels, weights, encoder.n_categories, classes, kept, unit)
+    model._check_rows(rows)
+    return encoder, rows
+
+
+def encode_queries(model: TableClassifier, X: Any) -> npt.NDArray[Any]:
+    """Rows to predict, as one float matrix in the coding of the fit."""
+    if "encoder_" not in model.__dict__:
+        check_is_fitted(model)
+    encoder: FeatureEncoder = model.encoder_
+    matrix = encoder.transform(X)
+    # Names are scikit-learn's to check; a plain array has none, and for one row the check would cost more than the
+    # prediction.
+    if type(X) is not np.ndarray or encoder.feature_names is not None:
+        validate_data(model, X, skip_check_array=True, reset=False)
+    return matrix
+
+
+def encode_labelled(model: TableClassifier, X: Any, y: Any, sample_weight: Any) -> EncodedRows:
+    """Rows with labels in the coding of the fit; those of weight zero are absent."""
+    matrix = encode_queries(model, X)
+    remedy = "a fitted model cannot learn new classes; leave these rows out"
+    labels = label_codes(y, model.classes_, "y", remedy=remedy)
+    check_same_length(len(matrix), len(labels))
+    unit = getattr(model, "weight_unit_", 1.0)
+    weights = weights_in_unit(check_weights(sample_weight, len(labels)), unit)
+    rows = EncodedRows(matrix, labels, weights, model.encoder_.n_categories, model.classes_, None, unit)
+    kept = rows_that_count(weights)
+    return rows if kept is None else rows.take(kept)
+
+
+def _warn_of_small_weights(weights: npt.NDArray[np.float64], least: float) -> None:
+    total = float(weights.sum())
+    if total < least <= len(weights):
+        warnings.warn(
+            f"sample_weight sums to {total:.3g}, less than 2 * min_samples_leaf = {least:g}: no node can be split. "
+            "With weights='counts' a row of weight 2 counts as two rows: use weights='relative', for which only "
+            "the ratios of weights matter.",
+            UserWarning,
+            stacklevel=5,
+        )

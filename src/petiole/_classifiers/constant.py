@@ -1,4 +1,4 @@
-"""Constant probabilities: what a model has to beat."""
+"""Constant probabilities: a baseline for other models."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from petiole.files.savable import SavableModel
 STRATEGIES = ("base_rate", "zero", "one")
 
 
-class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):
+class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The same probabilities for every row: the three constants in the tables of Zadrozny & Elkan (2001).
 
     Parameters
     ----------
     strategy : {"base_rate", "zero", "one"}, default="base_rate"
-        "base_rate" gives each class its share of the training rows. "zero" and "one" say that the positive class has
-        the probability 0 or 1. The other classes divide what is left in proportion to their shares.
+        "base_rate" gives each class its share of the training rows. "zero" and "one" give the positive class the
+        probability 0 or 1. The other classes divide what is left in proportion to their shares.
     positive : label or None, default=None
-        The positive class; None is the second of two. With more classes "zero" and "one" need it, since they say
-        something of one class. "base_rate" has no use for it.
+        The positive class; None is the second of two. With more classes it is needed by "zero" and "one". "base_rate"
+        does not use it.
 
     Attributes
     ----------
     classes_ : array of the class labels
     base_rates_ : array of shape (n_classes,)
     probabilities_ : array of shape (n_classes,)
-        What every row gets.
+        The probabilities that every row gets.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):
         self.positive = positive
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Count the classes; of X only the number of rows and columns matters.
+        """Fit the model: count the classes. Of X only the number of rows and columns matters.
 
         Parameters
         ----------
@@ -114,14 +114,14 @@ class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class for each row of X, the first of equals."""
         proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
+        return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def _probabilities(self, classes: Array, base_rates: Floats) -> Floats:
         if self.strategy == "base_rate":
             return base_rates
         positive = self._positive(classes)
         if self.strategy == "one":
-            return np.eye(len(classes))[positive]
+            return np.asarray(np.eye(len(classes))[positive])
         if len(classes) == 1:
             raise ValueError(
                 f"strategy='zero': y has one class, {classes.tolist()[0]!r}, and no other that could have the "
@@ -129,7 +129,7 @@ class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):
             )
         others = base_rates.copy()
         others[positive] = 0.0
-        return others / others.sum()
+        return np.asarray(others / others.sum())
 
     def _positive(self, classes: Array) -> int:
         labels = classes.tolist()
@@ -142,7 +142,7 @@ class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):
             return len(labels) - 1
         if self.positive not in labels:
             raise ValueError(f"positive={self.positive!r}: must be one of the classes in y, {labels}")
-        return labels.index(self.positive)
+        return int(labels.index(self.positive))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from petiole._classifiers.base import TableClassifier
+from petiole._classifiers.base import TableClassifier, encode_queries, encode_training, remember_columns
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 from petiole._validation import check_number, check_whole
 from petiole.calibrators._binning import BinningCalibrator, bin_numbers, equal_weight_edges
 from petiole.files import checks
@@ -25,27 +25,27 @@ LEAST_LOG = -750.0
 
 
 class BinnedNaiveBayesClassifier(TableClassifier):
-    """Naive Bayes with numeric attributes in bins of equal counts.
+    """Naive Bayes with numeric features in bins of equal counts.
 
         P(k | x)  ∝  P(k) · Π_j P(x_j | k),      P(x_j = v | k) = (n_kv + α) / (n_k + α·V)
 
-    A numeric attribute is cut at the training rows' quantiles, equal values in one bin; a nominal one has its
+    A numeric feature is cut at the training rows' quantiles, equal values in one bin; a categorical one has its
     categories. V is the number of bins or categories that occur. A missing value, and a category never seen, leave
-    their factor out. Sums are of logarithms, so that any number of attributes is possible.
+    their factor out. Sums are of logarithms, so that any number of features is possible.
 
-    Naive Bayes ranks well but is too sure of itself, because attributes repeat each other. ``score_bins`` mends that as
+    Naive Bayes ranks well but is overconfident, because features are not independent. ``score_bins`` corrects this as
     Zadrozny & Elkan (2001, section 2.5) do: the training rows are sorted by their log-odds and cut into bins; the
     answer is the class's share of the rows in the bin. With more than two classes each is binned against the rest.
 
     Parameters
     ----------
     n_bins : int, default=10
-        Bins of each numeric attribute (fewer where values are equal). The paper does not say what it did.
+        Bins of each numeric feature (fewer where values are equal). The paper does not say what it did.
     alpha : float, default=1.0
-        Laplace's correction: rows added to each bin or category. 0 is none; then a query that no class can have made
-        gets the base rates.
+        Laplace's correction: rows added to each bin or category. 0 is none; then a query that is impossible in every
+        class gets the base rates.
     score_bins : int or None, default=None
-        The paper's b: bins of the scores. None leaves naive Bayes as it is; ``zadrozny_elkan`` sets 10.
+        The paper's b: bins of the scores. None does not bin the scores; ``zadrozny_elkan`` sets 10.
     categorical_features : "from_dtype", None, names, indices or mask, default="from_dtype"
         As in :class:`petiole.PETClassifier`.
 
@@ -54,10 +54,10 @@ class BinnedNaiveBayesClassifier(TableClassifier):
     classes_ : array of the class labels
     class_weights_ : array of shape (n_classes,)
         The weight of rows of each class.
-    edges_ : list with one entry per attribute
-        Boundaries between the bins of a numeric attribute, None for a nominal one.
+    edges_ : list with one entry per feature
+        Boundaries between the bins of a numeric feature, None for a categorical one.
     feature_log_prob_ : list of arrays of shape (n_values, n_classes)
-        ln P(x_j = v | k) of each attribute.
+        ln P(x_j = v | k) of each feature.
     calibrator_ : BinningCalibrator or None
         The bins of the log-odds, if ``score_bins`` asks for them.
 
@@ -94,7 +94,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
         require(weights.shape == (n_classes,), "class_weights_: must be one per class")
         require(len(edges) == len(tables) == encoder.n_features, "edges_, feature_log_prob_: must be one per column")
         for n_categories, of_column, table in zip(encoder.n_categories, edges, tables, strict=True):
-            require((of_column is None) == (n_categories > 0), "edges_: must be None for nominal columns only")
+            require((of_column is None) == (n_categories > 0), "edges_: must be None for categorical columns only")
             require(of_column is None or checks.increasing(of_column), "edges_: must increase")
             n_values = n_categories if of_column is None else len(of_column) + 1
             require(table.shape == (n_values, n_classes), "feature_log_prob_: must have a row per value")
@@ -123,7 +123,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
         return cls(**{"score_bins": 10, **overrides})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Count.
+        """Fit the model: count the class frequencies of each feature's values.
 
         Parameters
         ----------
@@ -133,13 +133,13 @@ class BinnedNaiveBayesClassifier(TableClassifier):
             2 is a row twice, 0 a row absent; bins have equal weights.
         """
         self._check_parameters()
-        encoder, training = self._encode_training(X, y, sample_weight)
+        encoder, training = encode_training(self, X, y, sample_weight)
         edges = [self._edges_of(training, j) for j in range(encoder.n_features)]
         tables = [self._log_factors(training, j, edges[j]) for j in range(encoder.n_features)]
         priors = training.class_weights()
         joint = joint_log_proba(training.matrix, edges, tables, priors)
         calibrator = self._bin_scores(joint, training)
-        self._remember_columns(X)
+        remember_columns(self, X)
         self.encoder_: FeatureEncoder = encoder
         self.classes_ = training.classes
         self.class_weights_ = priors
@@ -151,7 +151,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
     def predict_joint_log_proba(self, X: Any) -> Floats:
         """ln P(k) + Σ_j ln P(x_j | k) of each row and class, before it is divided by its sum or binned."""
         check_is_fitted(self)
-        return self._joint(self._encode(X))
+        return self._joint(encode_queries(self, X))
 
     def _joint(self, matrix: npt.NDArray[Any]) -> Floats:
         return joint_log_proba(matrix, self.edges_, self.feature_log_prob_, self.class_weights_)
@@ -160,9 +160,9 @@ class BinnedNaiveBayesClassifier(TableClassifier):
         joint = self._joint(matrix)
         if self.calibrator_ is not None:
             return self.calibrator_.predict(log_odds(joint))
-        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
 
-    def _edges_of(self, training: TrainingSet, j: int) -> Floats | None:
+    def _edges_of(self, training: EncodedRows, j: int) -> Floats | None:
         if training.n_categories[j]:
             return None
         column = training.matrix[:, j]
@@ -170,7 +170,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
         weights = None if training.weights is None else training.weights[known]
         return equal_weight_edges(column[known], weights, int(self.n_bins))
 
-    def _log_factors(self, training: TrainingSet, j: int, edges: Floats | None) -> Floats:
+    def _log_factors(self, training: EncodedRows, j: int, edges: Floats | None) -> Floats:
         """ln P(x_j = v | k) of each value and class."""
         n_values = int(training.n_categories[j]) if edges is None else len(edges) + 1
         n_classes = len(training.classes)
@@ -181,7 +181,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
         counts: Floats = np.bincount(cells, weights, minlength=n_values * n_classes).astype(np.float64)
         return log_shares(counts.reshape(n_values, n_classes), float(self.alpha))
 
-    def _bin_scores(self, joint: Floats, training: TrainingSet) -> BinningCalibrator | None:
+    def _bin_scores(self, joint: Floats, training: EncodedRows) -> BinningCalibrator | None:
         if self.score_bins is None:
             return None
         calibrator = BinningCalibrator(int(self.score_bins))

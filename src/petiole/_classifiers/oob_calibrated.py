@@ -25,8 +25,12 @@ from petiole.calibrators import (
     BetaCalibrator,
     BinningCalibrator,
     IsotonicCalibrator,
+    QuadraticCalibrator,
     SigmoidCalibrator,
+    SplineCalibrator,
+    StructuredMatrixCalibrator,
     TemperatureCalibrator,
+    VectorScalingCalibrator,
     VennAbersCalibrator,
 )
 from petiole.calibrators._base import ScoreCalibrator
@@ -41,6 +45,10 @@ METHODS: dict[str, type[ScoreCalibrator]] = {
     "temperature": TemperatureCalibrator,
     "binning": BinningCalibrator,
     "venn_abers": VennAbersCalibrator,
+    "vector": VectorScalingCalibrator,
+    "structured_matrix": StructuredMatrixCalibrator,
+    "quadratic": QuadraticCalibrator,
+    "spline": SplineCalibrator,
 }
 
 
@@ -50,10 +58,10 @@ def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
     raise AttributeError(f"method={model.method!r} gives no intervals: use method='venn_abers'")
 
 
-class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """An ensemble whose probabilities are recalibrated on its own out-of-bag rows.
 
-    The trees that have not seen a training row say what they think of it. These answers are as honest as those for new
+    Each training row gets the probabilities of the trees that have not seen it. These are as honest as those of new
     rows, so the calibrator is learned from them: in one fit, on all rows, without a hold-out and without folds. Rows
     that all trees have seen are left out.
 
@@ -66,21 +74,28 @@ class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin,
         ``BaggedPETClassifier()``.
     method : str or calibrator, default="beta"
         One of the following, or an object of :mod:`petiole.calibrators`, such as ``BinningCalibrator(n_bins=20)``.
-        All but the temperature take many classes one against the rest and divide by the sum.
+        "temperature", "vector" and "structured_matrix" take all classes at once; the others take many classes one
+        against the rest and divide by the sum.
 
         - "sigmoid": Platt's, a sigmoid of the probability; two numbers.
         - "beta": a logistic regression on ln p and −ln(1−p); three numbers.
-        - "isotonic": any non-decreasing function; may say 0 and 1.
+        - "isotonic": any non-decreasing function; may give 0 and 1.
         - "temperature": p_k ∝ p_k^(1/T); one number for all classes, and the decision stays.
         - "binning": the class's share in ten bins of equal counts.
-        - "venn_abers": isotonic, asked twice; never says 0 or 1, and ``predict_interval`` gives both answers.
+        - "venn_abers": isotonic with the query labelled 0 and labelled 1; never gives 0 or 1, and has
+          ``predict_interval``.
+        - "vector": a temperature, then a scale and an intercept for each class.
+        - "structured_matrix": the same, and as rows come in a number for each pair of classes.
+        - "quadratic": an increasing parabola of the log-odds; three numbers.
+        - "spline": any smooth increasing function of the log-odds; never gives 0 or 1.
 
     Attributes
     ----------
     estimator_ : the fitted ensemble
     calibrator_ : the fitted calibrator
     calibrators_ : list
-        The calibrator's maps: one with two classes (of the second) and with "temperature", else one per class.
+        The calibrator's maps: one with two classes (of the second) and for a method that takes all classes at
+        once, else one per class.
     classes_ : array of the class labels
     n_calibration_rows_ : int
         The number of training rows that are out of bag and have a weight.
@@ -162,7 +177,7 @@ class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin,
     def predict_proba(self, X: Any) -> Floats:
         """Recalibrated class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
         proba = self._uncalibrated(X)
-        return self.calibrator_.predict(proba)
+        return np.asarray(self.calibrator_.predict(proba))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Natural logarithms of the class probabilities; -inf where a probability is zero."""
@@ -172,9 +187,9 @@ class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin,
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class of each row, the first of equals."""
         proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
+        return np.asarray(self.classes_[proba.argmax(axis=1)])
 
-    @available_if(_gives_intervals)
+    @available_if(_gives_intervals)  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any) -> tuple[Floats, Floats]:
         """Lower and upper probabilities of each class, both of shape (n_rows, n_classes); Venn–Abers only.
 
@@ -192,7 +207,7 @@ class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin,
 
     def _uncalibrated(self, X: Any) -> Floats:
         check_is_fitted(self)
-        proba = self.estimator_.predict_proba(X)
+        proba: Floats = self.estimator_.predict_proba(X)
         validate_data(self, X, skip_check_array=True, reset=False)
         return proba
 
@@ -237,18 +252,19 @@ def as_calibrator(method: Any) -> ScoreCalibrator:
     Traceback (most recent call last):
     ...
     ValueError: method='platt': must be one of 'sigmoid', 'beta', 'isotonic', 'temperature', 'binning', 'venn_abers', \
-or a calibrator of petiole.calibrators
+'vector', 'structured_matrix', 'quadratic', 'spline', or a calibrator of petiole.calibrators
     """
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]()
     if isinstance(method, ScoreCalibrator):
-        return clone(method)
+        fresh: ScoreCalibrator = clone(method)
+        return fresh
     names = ", ".join(map(repr, METHODS))
     raise ValueError(f"method={method!r}: must be one of {names}, or a calibrator of petiole.calibrators")
 
 
 def with_out_of_bag(ensemble: Any) -> Any:
-    """A clone that will leave its out-of-bag probabilities; a frozen ensemble stays what it is."""
+    """A clone that computes out-of-bag probabilities when it is fitted; a frozen ensemble stays as it is."""
     if isinstance(ensemble, FrozenEstimator):
         return ensemble
     if isinstance(ensemble, type) or not hasattr(ensemble, "fit") or not hasattr(ensemble, "get_params"):
@@ -262,7 +278,7 @@ def with_out_of_bag(ensemble: Any) -> Any:
 
 
 def out_of_bag_probabilities(estimator: Any) -> Floats:
-    """What a fitted ensemble says of its training rows by trees that have not seen them; rows of NaN or 0 for none."""
+    """The out-of-bag probabilities of a fitted ensemble; rows of NaN or 0 where there are none."""
     model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     model = model.steps[-1][1] if isinstance(model, Pipeline) else model
     for name in ("oob_predict_proba_", "oob_decision_function_"):

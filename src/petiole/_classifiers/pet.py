@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,14 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from petiole._classifiers.base import TreeBasedClassifier
+from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns, seed_of
 from petiole._classifiers.updating import ModelCounts, Updatable
-from petiole._forest.leaf_counts import Rows
+from petiole._estimates.single_tree import SingleTree
 from petiole._table.labels import check_same_length, check_weights, label_codes
+from petiole._table.rows import EncodedRows
 from petiole._table.weights import check_meaning
 from petiole._tree import traversal
-from petiole._tree.growing import TrainingSet, grow_tree
+from petiole._tree.growing import grow_tree
 from petiole._tree.held_out import cross_fit
 from petiole._tree.importance import feature_importances
 from petiole._tree.plan import TreePlan
@@ -31,28 +31,29 @@ from petiole.smoothing import LeafEstimator, as_leaf_estimator
 
 
 class PETClassifier(Updatable, TreeBasedClassifier):
-    """A probability estimation tree: one decision tree whose leaves say how probable each class is.
+    """A probability estimation tree: one decision tree that gives class probabilities.
 
     The tree keeps the class counts of every node and never changes; ``smoothing`` turns counts into probabilities and
     can be exchanged after the fit with :meth:`with_smoothing`. ``PETClassifier.c44()`` and ``PETClassifier.c45()`` set
-    the switches of Quinlan's C4.5 (1993) and of C4.4 (Provost & Domingos 2003).
+    the parameters of Quinlan's C4.5 (1993) and of C4.4 (Provost & Domingos 2003).
 
     Parameters
     ----------
     criterion : {"entropy", "gain_ratio", "gini", "kearns_mansour"}, default="entropy"
-        What makes a split good. "entropy" is information gain; "gain_ratio" is C4.5's whole rule: the log2(tries)/n
-        correction for numeric attributes, a minimum per side that grows with the node, and the best ratio among
-        attributes of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)).
+        How splits are scored. "entropy" is information gain; "gain_ratio" is C4.5's whole rule: the log2(tries)/n
+        correction for numeric features, a minimum per side that grows with the node, and the best ratio among
+        features of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)). "log_loss",
+        scikit-learn's other name of "entropy", is accepted, too.
     max_depth : int or None, default=None
         Largest depth of a leaf; the root has depth 0.
     min_samples_leaf : float, default=2
-        Least weight in a branch: C4.5's MinObj. A nominal split needs two such branches, a numeric split has two.
+        Least weight in a branch: C4.5's MinObj. A categorical split needs two such branches, a numeric split has two.
     max_features : None, "sqrt", "log2", int or float, default=None
-        Attributes drawn at each node; "sqrt" and "log2" are rounded up. If none of them can be split, more are drawn.
+        Features drawn at each node; "sqrt" and "log2" are rounded up. If none of them can be split, more are drawn.
     max_bins : int or None, default=None
-        None tries every cut. A number puts each numeric attribute into at most that many bins of equal weight first.
+        None tries every cut. A number puts each numeric feature into at most that many bins of equal weight first.
     categorical_features : "from_dtype", list of names or indices, boolean mask or None, default="from_dtype"
-        Nominal columns. By default strings, booleans and categoricals are nominal.
+        Categorical columns. By default these are the columns of strings, booleans and categoricals.
     nominal_splits : {"multiway", "binary"}, default="multiway"
         One branch per category, as in C4.5, or the best division of the categories into two. The latter is optimal for
         two classes; for more, divisions along the share of each of the node's eight heaviest classes are tried.
@@ -74,14 +75,14 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         "raw", "laplace", "m_estimate", "curtailment", "m_branch", "hdp", "hgs", or an object of
         :mod:`petiole.smoothing` such as ``HGS(alpha="honest")``.
     split_class_weight : None, "balanced" or dict, default=None
-        Factors per class that steer the choice of splits only; counts and probabilities stay true to the data. What
-        mistakes cost belongs to the decision, so there is no class_weight.
+        Factors per class that affect the choice of splits only, not the counts and probabilities. There is no
+        class_weight, because the costs of mistakes belong to the decision.
     weights : {"auto", "relative", "counts"}, default="auto"
         What ``sample_weight`` means. Only the ratios of weights matter: where all are whole multiples of the smallest,
         that is one row (weight 2 is a row twice); otherwise the mean weight is one row. "relative" takes the mean in
         any case, "counts" takes weights as numbers of rows, as in a table that was aggregated.
     random_state : int, RandomState or None, default=None
-        With a seed, ties between attributes are drawn at random; without, the first attribute wins and, with
+        With a seed, ties between features are drawn at random; without, the first feature wins and, with
         ``max_features=None``, the tree is the same every time.
     n_jobs : int or None, default=None
         Threads; the tree does not depend on their number.
@@ -95,7 +96,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
     smoothing_ : LeafEstimator
         The leaf estimator in use, with what it learned.
     node_probabilities_ : array of shape (n_nodes, n_classes)
-        What the leaf estimator says at every node.
+        The class probabilities of every node by the leaf estimator.
     n_features_in_ : int
     feature_names_in_ : array of str, only when X has column names
     feature_importances_ : array of shape (n_features,)
@@ -188,19 +189,16 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         """
         self._check_parameters(pruning_set)
         estimator = as_leaf_estimator(self.smoothing)
-        encoder, training = self._encode_training(X, y, sample_weight)
+        encoder, training = encode_training(self, X, y, sample_weight)
         started = time.perf_counter()
         tree = self._grow_and_prune(encoder, training, pruning_set)
-        estimator = self._learn(estimator, encoder, training)
-        probabilities = estimator.node_probabilities(tree)
+        estimate = SingleTree.of(tree, self._learn(estimator, encoder, training))
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
-        self._remember_columns(X)
+        remember_columns(self, X)
         self.encoder_ = encoder
         self.weight_unit_ = training.weight_unit
         self.classes_ = training.classes
-        self.tree_ = tree
-        self.smoothing_ = estimator
-        self.node_probabilities_ = probabilities
+        self._keep_estimate(estimate)
         if self.verbose:
             print(f"[{type(self).__name__}] {tree} in {time.perf_counter() - started:.2f} s")
         return self
@@ -216,32 +214,31 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         estimator = as_leaf_estimator(smoothing)
         check_is_fitted(self)
         if estimator.needs_held_out and X is not None:
-            self._check_parameters(None)
-            encoder, training = self._encode_training(X, y, sample_weight)
+            self._check_parameters()
+            encoder, training = encode_training(self, X, y, sample_weight)
             estimator = self._learn(estimator, encoder, training)
         other = copy.copy(self)
         other.smoothing = smoothing
-        other.smoothing_ = estimator
-        other.node_probabilities_ = estimator.node_probabilities(self.tree_)
+        other._keep_estimate(SingleTree.of(self.tree_, estimator))
         return other
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """The leaf of each row. At a missing value that would be spread, the heaviest branch is followed."""
-        return traversal.leaf_ids(self._fitted_tree(), self._encode(X), n_threads=self._n_threads())
+        return traversal.leaf_ids(self._fitted_tree(), encode_queries(self, X), n_threads=self._n_threads())
 
     def decision_path(self, X: Any) -> sparse.csr_matrix:
         """Indicator of the nodes that each row passes, shape (n_rows, n_nodes); with missing values several paths."""
-        paths = traversal.path_weights(self._fitted_tree(), self._encode(X))
+        paths = traversal.path_weights(self._fitted_tree(), encode_queries(self, X))
         paths.data = np.ones(len(paths.data), dtype=np.int64)
         return paths
 
     def leaf_weights(self, X: Any) -> sparse.csr_matrix:
         """The weights of each row over the leaves, shape (n_rows, n_nodes); each row sums to 1."""
-        return traversal.leaf_weights(self._fitted_tree(), self._encode(X))
+        return traversal.leaf_weights(self._fitted_tree(), encode_queries(self, X))
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """The criterion's total decrease by each attribute's splits, as shares that sum to 1; all 0 for one leaf."""
+        """The criterion's total decrease by each feature's splits, as shares that sum to 1; all 0 for one leaf."""
         return feature_importances(self._fitted_tree(), self.criterion)
 
     def get_depth(self) -> int:
@@ -254,20 +251,20 @@ class PETClassifier(Updatable, TreeBasedClassifier):
 
     def export_text(self, *, max_depth: int | None = None, decimals: int = 2) -> str:
         """The tree as indented text with the names of columns, categories and classes."""
-        return self._fitted_tree().export_text(**self._display_names(), max_depth=max_depth, decimals=decimals)
+        return self._fitted_tree().export_text(**display_names(self), max_depth=max_depth, decimals=decimals)
 
     def plot(self, *, max_depth: int = 4, ax: Any = None) -> Any:
         """Draw the tree with matplotlib: rules, counts and class probabilities; returns the axes."""
-        return self._fitted_tree().plot(**self._display_names(), max_depth=max_depth, ax=ax)
+        return self._fitted_tree().plot(**display_names(self), max_depth=max_depth, ax=ax)
 
     def to_sklearn(self) -> Any:
-        """A fitted scikit-learn DecisionTreeClassifier that says the same, see :func:`petiole.to_sklearn`."""
+        """A fitted scikit-learn DecisionTreeClassifier with the same probabilities, see :func:`petiole.to_sklearn`."""
         from petiole.export.sklearn import to_sklearn
 
         return to_sklearn(self)
 
     def _check_saved_parameters(self) -> None:
-        self._check_parameters(None)
+        self._check_parameters()
         as_leaf_estimator(self.smoothing)
 
     def _check_state(self, state: dict[str, Any]) -> None:
@@ -278,45 +275,33 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         shape = (tree.n_nodes, n_classes)
         require(state["node_probabilities_"].shape == shape, f"node_probabilities_: must have the shape {shape}")
         n_categories = np.diff(tree.category_start)
-        nominal = n_categories > 0
-        fits = n_categories[nominal] <= encoder.n_categories[tree.feature[nominal]]
+        categorical = n_categories > 0
+        fits = n_categories[categorical] <= encoder.n_categories[tree.feature[categorical]]
         require(fits.all(), "tree_: a split has more categories than the column")
 
-    def _counted(self) -> Iterable[Any]:
-        return [self.tree_]
-
-    def _count_parts(self, rows: Rows) -> Iterable[Any]:
-        return [traversal.class_counts(self.tree_, rows.matrix, rows.labels, rows.weights)]
-
-    def _held_parts(self) -> Iterable[Any]:
-        return [self.tree_.inbag_class_counts]
-
     def _counted_weights(self) -> npt.NDArray[np.float64]:
-        return self.tree_.inbag_class_counts[0]
+        return np.asarray(self.tree_.inbag_class_counts[0])
 
-    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
-        before = self.tree_
-        in_bag = decay * before.inbag_class_counts + counts.parts[0]
-        tree = before.with_counts(inbag=in_bag, oob=decay * before.oob_class_counts)
-        return {"tree_": tree, "node_probabilities_": self.smoothing_.node_probabilities(tree)}
+    def _take_counts(self, counts: ModelCounts, decay: float) -> None:
+        self._keep_estimate(self._estimate.with_counts(counts.parts, decay, None, self._n_threads()))
+
+    @property
+    def _estimate(self) -> SingleTree:
+        return SingleTree(self.tree_, self.smoothing_, self.node_probabilities_)
+
+    def _keep_estimate(self, estimate: SingleTree) -> None:
+        self.tree_ = estimate.tree
+        self.smoothing_ = estimate.estimator
+        self.node_probabilities_ = estimate.node_probabilities
 
     def _average(self, matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        return self.tree_.router.average(matrix, self.node_probabilities_, self._n_threads())
+        return self._estimate.predict(matrix, self._n_threads())
 
     def _fitted_tree(self) -> Tree:
         check_is_fitted(self)
         return self.tree_
 
-    def _display_names(self) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "feature_names": None if names is None else list(names),
-            "class_names": [str(label) for label in self.classes_],
-            "categories": self.encoder_.categories,
-            "probabilities": self.node_probabilities_,
-        }
-
-    def _check_parameters(self, pruning_set: Any) -> None:
+    def _check_parameters(self, pruning_set: Any = None) -> None:
         check_meaning(self.weights)
         TreePlan.of(self)
         check_choice("pruning", self.pruning, PRUNINGS)
@@ -328,8 +313,8 @@ class PETClassifier(Updatable, TreeBasedClassifier):
                 f"pruning_set was given but pruning={self.pruning!r}: use pruning='pruning_set', or leave it out"
             )
 
-    def _grow_and_prune(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> Tree:
-        seed = self._seed()
+    def _grow_and_prune(self, encoder: Any, training: EncodedRows, pruning_set: Any) -> Tree:
+        seed = seed_of(self)
         held_out = None
         if self.pruning == "pruning_set":
             if pruning_set is not None:
@@ -345,32 +330,43 @@ class PETClassifier(Updatable, TreeBasedClassifier):
             return prune_by_error(tree, training, self.confidence)
         return tree if held_out is None else prune_with_set(tree, held_out)
 
-    def _learn(self, estimator: LeafEstimator, encoder: Any, training: TrainingSet) -> LeafEstimator:
-        """Learn what the estimator wants to know from trees grown on parts of the training rows."""
+    def _learn(self, estimator: LeafEstimator, encoder: Any, training: EncodedRows) -> LeafEstimator:
+        """Learn the parameters of the leaf estimator from trees grown on parts of the training rows."""
         if not estimator.needs_held_out:
             return estimator
-        random = np.random.default_rng(0 if self.random_state is None else self._seed())
+        random = np.random.default_rng(0 if self.random_state is None else seed_of(self))
         return estimator.learned(cross_fit(training, lambda rows: self._grow_and_prune(encoder, rows, None), random))
 
-    def _encode_pruning_set(self, encoder: Any, training: TrainingSet, pruning_set: Any) -> TrainingSet:
+    def _encode_pruning_set(self, encoder: Any, training: EncodedRows, pruning_set: Any) -> EncodedRows:
         try:
             X, y = pruning_set
         except (TypeError, ValueError):
             raise ValueError("pruning_set: must be a pair (X, y)") from None
         matrix, labels = encoder.transform(X), label_codes(y, training.classes, "pruning_set")
         check_same_length(len(matrix), len(labels))
-        return TrainingSet(matrix, labels, check_weights(None, len(matrix)), training.n_categories, training.classes)
+        return EncodedRows(matrix, labels, check_weights(None, len(matrix)), training.n_categories, training.classes)
 
 
-def _hold_out(training: TrainingSet, fraction: float, random: np.random.Generator) -> tuple[TrainingSet, TrainingSet]:
+def display_names(model: PETClassifier) -> dict[str, Any]:
+    """What a drawing of the tree calls columns, classes and categories, and the probabilities of its nodes."""
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "feature_names": None if names is None else list(names),
+        "class_names": [str(label) for label in model.classes_],
+        "categories": model.encoder_.categories,
+        "probabilities": model.node_probabilities_,
+    }
+
+
+def _hold_out(training: EncodedRows, fraction: float, random: np.random.Generator) -> tuple[EncodedRows, EncodedRows]:
     """Divide the rows at random into growing and pruning rows; every class keeps at least one to grow on."""
-    held = np.zeros(training.n_rows, dtype=bool)
+    held = np.zeros(len(training), dtype=bool)
     for label in range(len(training.classes)):
         rows = random.permutation(np.flatnonzero(training.labels == label))
         held[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
     if not held.any():
         raise ValueError(
-            f"pruning_fraction={fraction!r}: no row can be held out of n_samples = {training.n_rows}; give fit a "
+            f"pruning_fraction={fraction!r}: no row can be held out of n_samples = {len(training)}; give fit a "
             "pruning_set, or more rows"
         )
-    return training.rows(~held), training.rows(held)
+    return training.take(~held), training.take(held)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -13,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from petiole._forest.forest import Forest
-from petiole._forest.leaf_counts import ForestCounts, Rows, Tally, VoteCounts, encoded_rows
+from petiole._classifiers.base import TreeBasedClassifier, encode_labelled
+from petiole._estimates.base import Estimate
 from petiole._validation import check_number
 
 Floats = npt.NDArray[np.float64]
@@ -22,10 +23,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ModelCounts:
-    """What a batch of rows adds to a fitted model; ``a + b`` is what both batches add.
+    """The counts that a batch of rows adds to a fitted model; ``a + b`` are the counts of both batches.
 
-    It holds sums over rows, no row: for every leaf of every tree how much weight of each class came there. It can be
-    pickled and sent to where the model is.
+    It holds sums over rows and no single row: for every leaf of every tree the weight of each class. It can be pickled
+    and sent to where the model is.
 
     Attributes
     ----------
@@ -50,20 +51,20 @@ class ModelCounts:
         return ModelCounts(self.structure, self.class_weights + other.class_weights, parts)
 
 
-class Updatable:
+class Updatable(TreeBasedClassifier):
     """Base of classifiers whose counts can be brought up to date.
 
-    A subclass says in ``_count_parts`` where it counts rows, and in ``_with_parts`` what it makes of the counts.
+    Rows are counted by the estimate; a subclass says in ``_take_counts`` which attributes change with the counts.
     """
 
-    # Fitted attributes that say something of the training rows alone, gone after an update.
-    _of_the_fit: ClassVar[tuple[str, ...]] = ()
+    # Fitted attributes about the training rows alone, which an update removes.
+    FIT_ONLY_ATTRIBUTES: ClassVar[tuple[str, ...]] = ()
 
     def update(self, X: Any, y: Any, sample_weight: Any = None, decay: float = 1.0) -> Self:
         """Add rows to the counts of the fitted model; splits, votes of leaves and learned parameters stay.
 
-        With ``decay=1`` the same rows give the same model in whatever batches they come. There is no ``partial_fit``:
-        it would promise a model that learns from nothing, and the trees need a ``fit`` to have leaves at all.
+        With ``decay=1`` the same rows give the same model in whatever batches they come. There is no ``partial_fit``,
+        because the trees have to be grown by ``fit`` first.
 
         Parameters
         ----------
@@ -72,7 +73,7 @@ class Updatable:
         sample_weight : array of shape (n_rows,), optional
         decay : float, default=1.0
             From 0 to 1: what earlier counts are multiplied by before the new rows come in. 0 forgets all earlier rows;
-            a leaf that then has none asks its ancestors.
+            a leaf that then has no rows answers as its nearest ancestor that has some.
 
         Returns
         -------
@@ -90,27 +91,25 @@ class Updatable:
         array([37.5, 37.5, 37.5])
         """
         # Everything is worked out first: an update that fails or is stopped leaves the model as it was.
-        vars(self).update(vars(self.updated(self.counts_of(X, y, sample_weight), decay=decay)))
-        for name in self._of_the_fit:
-            vars(self).pop(name, None)
+        self.__dict__.update(vars(self.updated(self.counts_of(X, y, sample_weight), decay=decay)))
+        for name in self.FIT_ONLY_ATTRIBUTES:
+            self.__dict__.pop(name, None)
         return self
 
     def counts_of(self, X: Any, y: Any, sample_weight: Any = None) -> ModelCounts:
-        """What these rows would add to the model, to be summed with that of others and given to :meth:`updated`.
+        """The counts that these rows would add to the model, to be summed with others and given to :meth:`updated`.
 
-        For rows that may not leave the place where they are: the model goes there, only counts come back.
+        This is for rows that must stay where they are: the model is sent there, and only counts come back.
         """
         check_is_fitted(self)
-        self._check_updatable()
-        rows = encoded_rows(self, X, y, sample_weight)
-        n_classes = len(self.classes_)  # type: ignore[attr-defined]
-        class_weights = np.bincount(rows.labels, rows.weights, n_classes).astype(np.float64)
-        return ModelCounts(self._structure(), class_weights, tuple(self._count_parts(rows)))
+        self._estimate.check_updatable()
+        rows = encode_labelled(self, X, y, sample_weight)
+        return ModelCounts(self._structure(), rows.class_weights(), self._estimate.counts_of(rows, self._n_threads()))
 
     def updated(self, *counts: ModelCounts, decay: float = 1.0) -> Self:
         """A fitted model with the structure of this one and with more counts; this one stays as it is.
 
-        ``model.updated(model.counts_of(X, y))`` says what ``model.update(X, y)`` would.
+        ``model.updated(model.counts_of(X, y))`` gives the same probabilities as ``model.update(X, y)``.
 
         Parameters
         ----------
@@ -120,54 +119,48 @@ class Updatable:
             What earlier counts are multiplied by, as in :meth:`update`.
         """
         check_is_fitted(self)
-        self._check_updatable()
+        self._estimate.check_updatable()
         check_number("decay", decay, 0, 1)
         total = _sum_of(counts, self._structure())
         other = type(self).__new__(type(self))
-        vars(other).update({name: value for name, value in vars(self).items() if name not in self._of_the_fit})
-        vars(other).update(self._with_parts(total, float(decay)))
+        kept = {name: value for name, value in vars(self).items() if name not in self.FIT_ONLY_ATTRIBUTES}
+        other.__dict__.update(kept)
+        other._take_counts(total, float(decay))
         return other
 
     def held_counts(self) -> ModelCounts:
         """All counts that this model holds, those of its fit included, as :meth:`updated` takes them.
 
-        So counts can go by a model file, which is safe to read, instead of a pickle:
+        With it counts can be sent in a model file, which is safe to read, instead of a pickle:
         ``model.updated(counts, decay=0).save(path)`` there, ``model.updated(petiole.load(path).held_counts())`` here.
         """
         check_is_fitted(self)
-        self._check_updatable()
-        return ModelCounts(self._structure(), self._counted_weights(), tuple(self._held_parts()))
+        self._estimate.check_updatable()
+        return ModelCounts(self._structure(), self._counted_weights(), self._estimate.held_counts())
 
     # What a subclass provides.
 
-    def _held_parts(self) -> Iterable[Any]:
-        """The counts of the model itself, for each of ``_counted``."""
-        raise NotImplementedError
+    _estimate: Any
 
+    @abstractmethod
     def _counted_weights(self) -> Floats:
         """The weight of each class among all rows counted."""
-        raise NotImplementedError
 
-    def _check_updatable(self) -> None:
-        """Raise ValueError where counts of new rows would change nothing that the model says."""
-
-    def _counted(self) -> Iterable[Any]:
-        """The tree or the forests whose leaves hold the counts."""
-        raise NotImplementedError
-
-    def _count_parts(self, rows: Rows) -> Iterable[Any]:
-        """Counts of a batch, for each of ``_counted``."""
-        raise NotImplementedError
-
-    def _with_parts(self, counts: ModelCounts, decay: float) -> dict[str, Any]:
-        """The attributes that change with the counts."""
-        raise NotImplementedError
+    @abstractmethod
+    def _take_counts(self, counts: ModelCounts, decay: float) -> None:
+        """Change the fitted attributes to those of the model with more counts."""
 
     def _structure(self) -> str:
-        digest = hashlib.blake2b(repr(self.classes_.tolist()).encode(), digest_size=16)  # type: ignore[attr-defined]
-        for one in self._counted():
-            digest.update(one.structure)
+        digest = hashlib.blake2b(repr(self.classes_.tolist()).encode(), digest_size=16)
+        for structure in self._estimate.structure:
+            digest.update(structure)
         return digest.hexdigest()
+
+
+def estimate_of(model: Updatable) -> Estimate:
+    """The estimate of a fitted classifier."""
+    estimate: Estimate = model._estimate
+    return estimate
 
 
 def _sum_of(counts: Sequence[ModelCounts], structure: str) -> ModelCounts:
@@ -179,16 +172,3 @@ def _sum_of(counts: Sequence[ModelCounts], structure: str) -> ModelCounts:
         if one.structure != structure:
             raise ValueError("the counts belong to another model: make them with counts_of of this one, or of a copy")
     return reduce(add, counts)
-
-
-def recounted(
-    forest: Forest, counts: ForestCounts, decay: float, n_threads: int, prior: Floats | None = None
-) -> Forest:
-    """The trees with their counts times ``decay`` plus others; with a prior leaves vote anew."""
-    return ForestCounts.of(forest).decayed_plus(counts, decay).placed_in(forest, prior, n_threads)
-
-
-def refiled(vote_tables: Any, tally: Tally, decay: float, oob_weight: float) -> Any:
-    """MOB-ESP's leaf matrices times ``decay`` plus others."""
-    assert tally.votes is not None
-    return VoteCounts(vote_tables).decayed_plus(tally.votes, decay).tables(oob_weight)

@@ -14,12 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from petiole._classifiers.ensemble import training_again
 from petiole._classifiers.pet import PETClassifier
 from petiole._dual.closed_form import has_unseen_rows, is_soft
 from petiole._dual.model import Noise, PerturbedModel, is_frozen, unwrapped
 from petiole._dual.noise import Floats
 from petiole._dual.traversal import soft_leaf_weights
-from petiole._dual.tuning import HeldOut, Tuned, on_folds, on_one_tree, on_unseen, on_validation, tune
+from petiole._dual.tuning import RowsToTune, Tuned, on_folds, on_one_tree, on_unseen, on_validation, tune
 from petiole._table.labels import check_weights, encode_labels
 from petiole._validation import LARGEST, check_choice, check_number, check_whole, draw_seed, thread_count
 from petiole.files import checks
@@ -31,7 +32,7 @@ AGGREGATES = ("mean", "vote")
 OBJECTIVES = ("log_loss", "error")
 TUNE_ON = ("auto", "out_of_bag", "cross_fit", "one_tree")
 LEARNED = ("auto", "per_attribute")
-# A file that asks for more would have nothing in mind but to keep a processor busy.
+# A limit for model files, so that a hostile one cannot keep a processor busy.
 MOST_SAVED_PERTURBATIONS = 1_000_000
 
 
@@ -43,8 +44,8 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
     the mean over infinitely many perturbations is computed, not drawn; any other classifier is asked about
     ``n_perturbations`` drawn ones.
 
-    Noise acts on known values: its standard deviation is λσ, with σ that of the attribute in the training set. Missing
-    values are divided over branches as ever.
+    Noise acts on known values: its standard deviation is λσ, with σ that of the feature in the training set. Missing
+    values are divided over branches as usual.
 
     Parameters
     ----------
@@ -53,12 +54,12 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
     noise : "auto", "per_attribute", float or array of shape (n_features,), default="auto"
         The paper's λ. "auto" finds it by golden section in [0, 3], with at most 15 evaluations, on rows that the model
         has not seen; 0 is always tried, and the smallest of equals wins. "per_attribute" goes on from there to one λ
-        per attribute, along the gradient of the log-loss. A number set by ``set_params(noise=0.3)`` takes effect at the
+        per feature, along the gradient of the log-loss. A number set by ``set_params(noise=0.3)`` takes effect at the
         next prediction, without another fit.
     mode : {"exact", "product", "monte_carlo"}, default="exact"
         "product" multiplies the probabilities of the tests on a path (eq. 3 to 5), as if each met noise of its own.
-        "exact" takes the probability that the perturbed value lies within the path's bounds on its attribute: the limit
-        of "monte_carlo", also where an attribute is tested more than once. "monte_carlo" works with any classifier.
+        "exact" takes the probability that the perturbed value lies within the path's bounds on its feature: the limit
+        of "monte_carlo", also where a feature is tested more than once. "monte_carlo" works with any classifier.
     n_perturbations : int, default=100
         Number of perturbed copies in mode "monte_carlo". All queries meet the same noise (eq. 1), so that the answer to
         one does not depend on those beside it.
@@ -69,7 +70,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         Whether the answers' probabilities are averaged, or their decisions counted. "vote" needs mode "monte_carlo",
         or a :class:`PETClassifier`.
     objective : {"log_loss", "error"}, default="log_loss"
-        What tuning makes small. The paper takes the error, a step function with plateaus.
+        What tuning minimises. The paper takes the error, a step function with plateaus.
     tune_on : {"auto", "out_of_bag", "cross_fit", "one_tree"}, default="auto"
         Which rows tune the noise if ``fit`` is given no ``validation``. "out_of_bag": training rows, each asked in the
         trees of an ensemble that have not seen it. "cross_fit": five folds, each asked in a model fitted on the others.
@@ -77,13 +78,13 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         tree alone. "auto" is out-of-bag for an ensemble with bootstrap samples and cross-fitting otherwise. For a
         frozen estimator "auto" takes the rows given to ``fit`` as rows that it has not seen.
     categorical_features : as in :class:`PETClassifier`, default="from_dtype"
-        Nominal columns, where the estimator is not petiole's and does not say.
+        Categorical columns, where the estimator is not petiole's and does not say.
     random_state : int, RandomState or None, default=None
         For drawn perturbations and folds.
     n_jobs : int or None, default=None
         Threads of "exact" and "product"; the result does not depend on their number.
     verbose : int, default=0
-        1 says what was tried, and how far long predictions are.
+        1 prints what was tried, and how far long predictions are.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         λ at the time of the fit.
     nominal_noise_ : float
     scales_ : array of shape (n_features,)
-        σ of the numeric attributes, 0 for nominal and constant ones.
+        σ of the numeric features, 0 for categorical and constant ones.
     noise_search_, nominal_noise_search_ : arrays of shape (n_tried, 2)
         What golden section tried, in order, and the losses; log-loss in bits. Empty where nothing was searched.
     classes_ : array of the class labels
@@ -265,7 +266,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         check_choice("tune_on", self.tune_on, TUNE_ON)
         check_whole("verbose", self.verbose, 0)
         if isinstance(self.noise, str):
-            check_choice("noise", self.noise, LEARNED, otherwise="a number at least 0, or one per attribute")
+            check_choice("noise", self.noise, LEARNED, otherwise="a number at least 0, or one per feature")
         elif isinstance(self.noise, Real):
             check_number("noise", self.noise, 0)
         if isinstance(self.nominal_noise, str):
@@ -300,7 +301,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
             )
 
     def _check_level(self, n_features: int) -> None:
-        """One level per attribute, if there are several."""
+        """One level per feature, if there are several."""
         if isinstance(self.noise, (str, Real)):
             return
         try:
@@ -310,7 +311,7 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         if levels.shape != (n_features,) or not ((levels >= 0) & (levels <= LARGEST)).all():
             raise ValueError(
                 f"noise={self.noise!r}: must be 'auto', 'per_attribute', a number between 0 and {LARGEST:g}, or "
-                f"{n_features} such numbers, one per attribute"
+                f"{n_features} such numbers, one per feature"
             )
 
     def _noise_now(self) -> Noise:
@@ -319,16 +320,16 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         self._check_level(len(self.scales_))
         values = []
         named = (("noise", self.noise, self.noise_), ("nominal_noise", self.nominal_noise, self.nominal_noise_))
-        for (name, wish, found), learned in zip(named, self._learned, strict=True):
-            if isinstance(wish, str) and not learned:
-                raise ValueError(f"{name}={wish!r} was set after a fit that did not learn it: call fit again")
-            values.append(found if isinstance(wish, str) else wish)
+        for (name, given, found), learned in zip(named, self._learned, strict=True):
+            if isinstance(given, str) and not learned:
+                raise ValueError(f"{name}={given!r} was set after a fit that did not learn it: call fit again")
+            values.append(found if isinstance(given, str) else given)
         return self._noise(*values)
 
     def _noise(self, level: Any, nominal: Any) -> Noise:
         return Noise(
             level=float(level) if isinstance(level, Real) else np.asarray(level, dtype=np.float64),
-            nominal=float(nominal),
+            nominal_noise=float(nominal),
             mode=self.mode,
             aggregate=self.aggregate,
             n_perturbations=int(self.n_perturbations),
@@ -352,10 +353,10 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         held_out = self._held_out(model, X, y, sample_weight, validation)
         fixed = self.noise if isinstance(self.noise, str) else self._noise(self.noise, 0.0).level
         noise = Noise(**{**vars(self._noise(0.0, 0.0)), "seed": seed})
-        used, nominal = model.attributes.is_numeric, model.attributes.any_nominal
+        used, nominal = model.attributes.is_numeric, model.attributes.any_categorical
         return tune(held_out, noise, (fixed, self.nominal_noise), self.objective, used, nominal)
 
-    def _held_out(self, model: PerturbedModel, X: Any, y: Any, sample_weight: Any, validation: Any) -> list[HeldOut]:
+    def _held_out(self, model: PerturbedModel, X: Any, y: Any, sample_weight: Any, validation: Any) -> list[RowsToTune]:
         inner = model.inner
         if validation is not None:
             if not isinstance(validation, (tuple, list)) or len(validation) not in (2, 3):
@@ -375,10 +376,10 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
                 f"tune_on={tune_on!r}: needs one of petiole's ensembles with bootstrap samples, walked softly "
                 "(mode='exact' or 'product'); use tune_on='cross_fit', or give fit a validation set"
             )
-        training = inner._training_again(X, y, sample_weight, f"tune_on={tune_on!r}")
+        training = training_again(inner, X, y, sample_weight, f"tune_on={tune_on!r}")
         return (on_unseen if tune_on == "out_of_bag" else on_one_tree)(model, training, random)
 
-    def _on_folds(self, X: Any, y: Any, sample_weight: Any, random: np.random.Generator) -> list[HeldOut]:
+    def _on_folds(self, X: Any, y: Any, sample_weight: Any, random: np.random.Generator) -> list[RowsToTune]:
         if is_frozen(self.estimator):
             raise ValueError("tune_on='cross_fit': a frozen estimator is not fitted anew; give fit a validation set")
         classes, labels = encode_labels(y)

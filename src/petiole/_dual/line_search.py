@@ -1,4 +1,4 @@
-"""How much noise is best: golden section for one number, descent along the gradient for one per attribute."""
+"""Search for the best noise: golden section for one number, descent along the gradient for one per feature."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Floats = npt.NDArray[np.float64]
 # Losses closer than this are equal: they differ by rounding.
 EQUAL = 1e-12
 GOLDEN = (math.sqrt(5) - 1) / 2
-# How strongly the logarithm of an attribute's noise is held where it starts, in nats per squared unit: so many rows can
+# How strongly the logarithm of a feature's noise is held where it starts, in nats per squared unit: so many rows can
 # overrule it whatever their number.
 RIDGE = 2.0
-# What an attribute's noise may become, and from where it starts if the best common noise is none.
+# What a feature's noise may become, and from where it starts if the best common noise is none.
 LEAST_NOISE, START_FROM_NONE = 1e-3, 0.1
 MAX_ITERATIONS = 30
 
@@ -76,9 +76,9 @@ def descend(
     used: npt.NDArray[np.bool_],
     most: float,
 ) -> Floats:
-    """One noise level per attribute, by the gradient of the loss (in nats) with respect to its logarithm.
+    """One noise level per feature, by the gradient of the loss (in nats) with respect to its logarithm.
 
-    Each is held near the common level by a ridge. Attributes that are not ``used`` keep the common level.
+    Each is held near the common level by a ridge. Features that are not ``used`` keep the common level.
     """
     common = start if start > 0 else START_FROM_NONE
     noise = np.full(len(used), common)

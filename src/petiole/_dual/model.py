@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,27 +13,28 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
 
+from petiole._classifiers.base import encode_queries
+from petiole._classifiers.updating import estimate_of
 from petiole._dual.closed_form import SoftModel, is_soft, soft_model
 from petiole._dual.noise import TOLERANCE, Attributes, Perturbation
 from petiole._dual.sampling import Draws, PerturbedTable, draw, perturbed_matrix
+from petiole._progress import PrintedLines, Progress, Silent
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.labels import check_weights, label_codes
 from petiole._table.weights import weights_in_rows
+from petiole._validation import thread_count
 from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.files.savable import Savable
 
-# Long predictions say how far they are no more often than this.
-SECONDS_BETWEEN_REPORTS = 2.0
-
 
 @dataclass(frozen=True)
 class Noise:
-    """How queries are perturbed and what is made of the answers."""
+    """How queries are perturbed and how the answers are combined."""
 
     level: float | Floats
-    nominal: float
+    nominal_noise: float
     mode: str
     aggregate: str = "mean"
     n_perturbations: int = 100
@@ -42,6 +42,10 @@ class Noise:
     n_threads: int = 1
     verbose: bool = False
     tolerance: float = TOLERANCE
+
+    def progress(self) -> Progress:
+        """What long predictions report to."""
+        return PrintedLines("DualPerturbCombineClassifier") if self.verbose else Silent()
 
 
 class PerturbedModel(Savable):
@@ -91,11 +95,11 @@ class PerturbedModel(Savable):
 
     def prepare(self, X: Any) -> Any:
         """Rows to ask about, read once however often they are asked."""
-        return self.inner._encode(X) if is_soft(self.inner) else PerturbedTable(X, self.encoder)
+        return encode_queries(self.inner, X) if is_soft(self.inner) else PerturbedTable(X, self.encoder)
 
     def perturbation(self, noise: Noise) -> Perturbation:
         mode = "product" if noise.mode == "product" else "exact"
-        return self.attributes.perturbation(noise.level, noise.nominal, mode, noise.tolerance)
+        return self.attributes.perturbation(noise.level, noise.nominal_noise, mode, noise.tolerance)
 
     def answer(self, prepared: Any, noise: Noise) -> Floats:
         """Class probabilities of prepared rows."""
@@ -103,12 +107,14 @@ class PerturbedModel(Savable):
         if noise.mode == "monte_carlo":
             return self._by_drawing(prepared, perturbation, noise)
         soft = self.soft(noise.aggregate == "vote")
-        report = Report(len(prepared), "rows", noise.verbose)
-        answers = []
-        for begin in range(0, len(prepared), soft.rows_at_a_time):
+        answers, n_rows = [], len(prepared)
+        progress = noise.progress()
+        progress.start(-(-n_rows // soft.rows_at_a_time))
+        for begin in range(0, n_rows, soft.rows_at_a_time):
             part = prepared[begin : begin + soft.rows_at_a_time]
             answers.append(soft.answer(part, perturbation, noise.n_threads))
-            report.done(begin + len(part))
+            progress.advance(f"{begin + len(part):,} of {n_rows:,} rows")
+        progress.stop()
         return np.concatenate(answers)
 
     def soft(self, vote: bool = False) -> SoftModel:
@@ -125,20 +131,23 @@ class PerturbedModel(Savable):
 
     def _by_drawing(self, prepared: Any, perturbation: Perturbation, noise: Noise) -> Floats:
         ask = self._asker(prepared, noise.aggregate == "vote")
-        report = Report(noise.n_perturbations, "perturbations", noise.verbose)
+        progress = noise.progress()
+        progress.start(noise.n_perturbations)
         total: Any = 0.0
         for index, draws in enumerate(draw(perturbation, noise.n_perturbations, noise.seed)):
             total = total + ask(draws)
-            report.done(index + 1)
+            progress.advance(f"{index + 1:,} of {noise.n_perturbations:,} perturbations")
+        progress.stop()
         return np.asarray(total / noise.n_perturbations)
 
     def _asker(self, prepared: Any, vote: bool) -> Callable[[Draws], Floats]:
-        """What says the probabilities of all rows, or their votes, for one draw."""
+        """Return a function for the class probabilities of all rows, or their votes, for one draw."""
         classes = self.classes
         if is_soft(self.inner):
+            n_threads = thread_count(self.inner.n_jobs)
 
             def ask(draws: Draws) -> Floats:
-                proba = self.inner._average(perturbed_matrix(prepared, draws))
+                proba = estimate_of(self.inner).predict(perturbed_matrix(prepared, draws), n_threads)
                 return np.eye(len(classes))[proba.argmax(axis=1)] if vote else proba
 
             return ask
@@ -150,20 +159,6 @@ class PerturbedModel(Savable):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_soft")}
-
-
-class Report:
-    """Says now and then how far a long loop is."""
-
-    def __init__(self, total: int, what: str, verbose: bool) -> None:
-        self.total, self.what, self.verbose = total, what, verbose
-        self.last = time.monotonic()
-
-    def done(self, n: int) -> None:
-        now = time.monotonic()
-        if self.verbose and (now - self.last > SECONDS_BETWEEN_REPORTS or n == self.total):
-            print(f"[DualPerturbCombineClassifier] {n:,} of {self.total:,} {self.what}")
-            self.last = now
 
 
 def unwrapped(estimator: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole._table.rows import rows_that_count
 from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.files.savable import Savable
@@ -25,18 +26,18 @@ MOST_SCALE = 1e306
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Noise per attribute, as the core takes it.
+    """Noise per feature, as the core takes it.
 
     Parameters
     ----------
     scale : array of shape (n_features,)
-        Standard deviations of the noise; 0 leaves an attribute alone.
+        Standard deviations of the noise; 0 leaves a feature alone.
     swap : array of shape (n_features,)
         The probability that a category is drawn anew.
     frequencies : sequence of arrays
-        What it is drawn from, one array per attribute; empty for a numeric one.
+        What it is drawn from, one array per feature; empty for a numeric one.
     mode : {"exact", "product"}
-        Whether the tests of a path on the same attribute meet the same noise, or each a noise of its own.
+        Whether the tests of a path on the same feature meet the same noise, or each a noise of its own.
     tolerance : float, default=1e-4
         The largest share of a query's mass that may end in a wrong leaf of a tree because negligible branches are not
         entered.
@@ -49,7 +50,7 @@ class Perturbation:
     tolerance: float = TOLERANCE
 
     @functools.cached_property
-    def core(self) -> Any:
+    def core(self) -> _core.Perturbation:
         """The core's object."""
         frequencies = [np.ascontiguousarray(one, dtype=np.float64) for one in self.frequencies]
         scale, swap = (np.ascontiguousarray(one, dtype=np.float64) for one in (self.scale, self.swap))
@@ -58,13 +59,15 @@ class Perturbation:
 
 @dataclass(frozen=True)
 class Attributes(Savable):
-    """What noise is measured by: the standard deviation of numeric attributes, the frequencies of categories.
+    """The scales of noise: the standard deviations of numeric features and the frequencies of categories.
+
+    Model files refer to the class by its name, hence the word of the papers.
 
     >>> matrix = np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]])
-    >>> attributes = Attributes.of(matrix, None, np.array([0, 2]))
-    >>> attributes.scales
+    >>> features = Attributes.of(matrix, None, np.array([0, 2]))
+    >>> features.scales
     array([1., 0.])
-    >>> attributes.frequencies[1]
+    >>> features.frequencies[1]
     array([0.33333333, 0.66666667])
     """
 
@@ -77,7 +80,7 @@ class Attributes(Savable):
     )
 
     def _check_state(self, state: dict[str, Any]) -> None:
-        require(len(state["frequencies"]) == len(state["scales"]), "frequencies: must be one array per attribute")
+        require(len(state["frequencies"]) == len(state["scales"]), "frequencies: must be one array per feature")
         for shares in state["frequencies"]:
             require(not shares.size or abs(shares.sum() - 1) < 1e-6, "frequencies: must sum to 1")
 
@@ -88,9 +91,11 @@ class Attributes(Savable):
         A row of weight zero is absent.
         """
         scales, frequencies = np.zeros(len(n_categories)), []
-        present = np.ones(len(matrix), dtype=bool) if weights is None else weights > 0
+        kept = rows_that_count(weights)
+        if kept is not None and weights is not None:
+            matrix, weights = matrix[kept], weights[kept]
         for j, n in enumerate(n_categories):
-            known = present & ~np.isnan(matrix[:, j])
+            known = ~np.isnan(matrix[:, j])
             values, of_values = matrix[known, j], None if weights is None else weights[known]
             frequencies.append(_frequencies(values, of_values, int(n)))
             if n == 0:
@@ -99,17 +104,17 @@ class Attributes(Savable):
 
     @property
     def is_numeric(self) -> npt.NDArray[np.bool_]:
-        """Which attributes Gaussian noise has an effect on."""
+        """Which features Gaussian noise has an effect on."""
         return self.scales > 0
 
     @property
-    def any_nominal(self) -> bool:
+    def any_categorical(self) -> bool:
         return any(len(one) > 1 for one in self.frequencies)
 
     def perturbation(
         self, noise: float | Floats, nominal_noise: float, mode: str, tolerance: float = TOLERANCE
     ) -> Perturbation:
-        """Noise of λσ on numbers (one λ, or one per attribute), and of probability q on categories."""
+        """Noise of λσ on numbers (one λ, or one per feature), and of probability q on categories."""
         swap = np.array([nominal_noise if one.size else 0.0 for one in self.frequencies])
         with np.errstate(over="ignore"):
             scale = np.minimum(self.scales * noise, MOST_SCALE)
@@ -129,7 +134,7 @@ def _deviation(values: Floats, weights: Floats | None) -> float:
 
 
 def _frequencies(values: npt.NDArray[Any], weights: Floats | None, n_categories: int) -> Floats:
-    """Shares of the categories; none for a numeric attribute, and where nothing is known."""
+    """Shares of the categories; none for a numeric feature, and where nothing is known."""
     if n_categories == 0 or values.size == 0:
         return np.empty(0)
     counts = np.bincount(values.astype(np.intp), weights, minlength=n_categories).astype(np.float64)

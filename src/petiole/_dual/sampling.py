@@ -18,7 +18,7 @@ LARGEST_VALUE = np.finfo(np.float64).max
 
 
 class Draws(NamedTuple):
-    """The noise of one perturbed copy: what is added to numbers, and for nominal attributes a category or -1 (kept)."""
+    """The noise of one perturbed copy: shifts of numbers, and for categorical features a category or -1 (kept)."""
 
     shift: Floats
     category: npt.NDArray[np.int64]

@@ -1,10 +1,9 @@
-"""The soft traversal of one tree: what weights a query has over leaves when its values are perturbed (Geurts 2001)."""
+"""The soft traversal of one tree: the weights over leaves of a query whose values are perturbed (Geurts 2001)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
@@ -19,9 +18,10 @@ def soft_leaf_weights(
     """The probability that each row, perturbed, reaches each leaf: shape (n_rows, n_nodes), rows sum to 1.
 
     With ``mode="product"`` that of a leaf is the product over the tests on its path (Geurts 2001, eq. 3 to 5). With
-    "exact" it is the product over the attributes of the probability that the perturbed value lies between the tightest
-    bounds of the path. The two are the same where no attribute is tested twice on a path.
+    "exact" it is the product over the features of the probability that the perturbed value lies between the tightest
+    bounds of the path. The two are the same where no feature is tested twice on a path.
 
+    >>> import numpy as np
     >>> tree = Tree.from_arrays(
     ...     feature=[0, -1, 0, -1, -1],
     ...     threshold=[2, np.nan, 3, np.nan, np.nan],
@@ -39,16 +39,3 @@ def soft_leaf_weights(
     found = sparse.csr_matrix((mass, tree.leaves[leaf], start), shape=(len(start) - 1, tree.n_nodes))
     found.sort_indices()
     return found
-
-
-def soft_average(
-    tree: Tree,
-    matrix: npt.NDArray[Any],
-    table: npt.NDArray[np.float64],
-    perturbation: Perturbation,
-    *,
-    n_threads: int = 1,
-) -> npt.NDArray[np.float64]:
-    """For each row the mean of the table's rows over leaves, weighted by these probabilities (Geurts 2001, eq. 6)."""
-    tables = _core.LeafTables([np.ascontiguousarray(table[tree.leaves])], table.shape[1])
-    return np.asarray(_core.SoftRouter.of_tree(tree.arrays).average(matrix, tables, perturbation.core, None, n_threads))

@@ -1,4 +1,4 @@
-"""On which rows noise is tuned: a validation set, the out-of-bag rows of an ensemble, or folds left out of the fit."""
+"""Tuning of noise on a validation set, on the out-of-bag rows of an ensemble, or on folds left out of the fit."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ import numpy.typing as npt
 from sklearn.utils import _safe_indexing
 
 from petiole import _core
-from petiole._dual.closed_form import SoftBag, SoftTree, unseen_rows
+from petiole._dual.closed_form import SoftForest, counted_rows
 from petiole._dual.line_search import Searched, descend, golden_section
 from petiole._dual.model import Noise, PerturbedModel
 from petiole._dual.noise import Perturbation
-from petiole._forest.plan import part_seed, sample_copies
+from petiole._forest.plan import ForestPlan, plans_of
 from petiole._table.columns import Floats
 from petiole._table.frames import read_table, unwrap_frame
 from petiole._table.labels import check_weights, label_codes
+from petiole._table.rows import EncodedRows, rows_that_count
 from petiole._table.weights import weights_in_rows
-from petiole._tree.growing import TrainingSet
 from petiole._tree.held_out import N_FOLDS, deal_into_folds
+from petiole.smoothing.base import LEAST_PROBABILITY
 
-# Probabilities are raised to this before the logarithm is taken.
-LEAST_PROBABILITY = 1e-6
 MOST_NOISE = 3.0
-# Where noise per attribute starts once more: an attribute that no noise may touch can hold the common level near zero,
+# Where noise per feature starts once more: a feature that no noise may touch can hold the common level near zero,
 # where the loss is flat.
 ELSEWHERE = 0.3
 # A number or two are learned from no more rows than these; fewer where the leaves of every row in all trees are kept.
@@ -37,8 +36,8 @@ Slopes = tuple[float, Floats]
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Rows that a model has not seen: what it says of them under noise, and the gradient of its log-loss in nats.
+class RowsToTune:
+    """Rows that a model has not seen: its answers for them under noise, and the gradient of its log-loss in nats.
 
     ``labels`` are codes among the columns of what ``ask`` returns; -1 for a class that the model does not know.
     """
@@ -62,7 +61,7 @@ class HeldOut:
         return float(weights @ lost), float(weights.sum())
 
 
-def mean_loss(held_out: Sequence[HeldOut], noise: Noise, objective: str) -> float:
+def mean_loss(held_out: Sequence[RowsToTune], noise: Noise, objective: str) -> float:
     """The weighted mean over all held-out rows; NaN if there is none."""
     sums = np.sum([one.loss(noise, objective) for one in held_out], axis=0) if held_out else np.zeros(2)
     return float(sums[0] / sums[1]) if sums[1] > 0 else float("nan")
@@ -79,33 +78,33 @@ class Tuned:
 
 
 def tune(
-    held_out: Sequence[HeldOut],
+    held_out: Sequence[RowsToTune],
     noise: Noise,
-    wishes: tuple[Any, Any],
+    given: tuple[Any, Any],
     objective: str,
     used: npt.NDArray[np.bool_],
-    any_nominal: bool,
+    any_categorical: bool,
 ) -> Tuned:
-    """Learn what is asked for: ``wishes`` are the parameters noise and nominal_noise, a number or what to learn."""
-    level, nominal = wishes
+    """Learn what is asked for: ``given`` are the parameters noise and nominal_noise, a number or what to learn."""
+    level, nominal = given
     searched, nominal_searched = Searched(0.0, []), Searched(0.0, [])
     learns_level, learns_nominal = isinstance(level, str), isinstance(nominal, str)
-    noise = replace(noise, level=0.0 if learns_level else level, nominal=0.0 if learns_nominal else nominal)
+    noise = replace(noise, level=0.0 if learns_level else level, nominal_noise=0.0 if learns_nominal else nominal)
     if learns_level and used.any():
         searched = _search(held_out, objective, lambda x: replace(noise, level=x), MOST_NOISE, noise, "noise")
         noise = replace(noise, level=searched.best)
-    if learns_nominal and any_nominal:
+    if learns_nominal and any_categorical:
         nominal_searched = _search(
-            held_out, objective, lambda q: replace(noise, nominal=q), 1.0, noise, "nominal_noise"
+            held_out, objective, lambda q: replace(noise, nominal_noise=q), 1.0, noise, "nominal_noise"
         )
-        noise = replace(noise, nominal=nominal_searched.best)
+        noise = replace(noise, nominal_noise=nominal_searched.best)
     if isinstance(level, str) and level == "per_attribute":
-        noise = replace(noise, level=_per_attribute(held_out, noise, objective, used))
-    return Tuned(noise.level, noise.nominal, searched.tried, nominal_searched.tried)
+        noise = replace(noise, level=_per_feature(held_out, noise, objective, used))
+    return Tuned(noise.level, noise.nominal_noise, searched.tried, nominal_searched.tried)
 
 
 def _search(
-    held_out: Sequence[HeldOut],
+    held_out: Sequence[RowsToTune],
     objective: str,
     with_value: Callable[[float], Noise],
     most: float,
@@ -123,10 +122,10 @@ def _search(
     return searched if np.isfinite([loss for _, loss in searched.tried]).any() else Searched(0.0, [])
 
 
-def _per_attribute(
-    held_out: Sequence[HeldOut], noise: Noise, objective: str, used: npt.NDArray[np.bool_]
+def _per_feature(
+    held_out: Sequence[RowsToTune], noise: Noise, objective: str, used: npt.NDArray[np.bool_]
 ) -> float | Floats:
-    """One level per attribute, if that is better on the held-out rows than one for all; else that one for all."""
+    """One level per feature, if that is better on the held-out rows than one for all; else that one for all."""
     common = float(noise.level)
 
     def slopes(levels: Floats) -> Slopes:
@@ -147,14 +146,14 @@ def _per_attribute(
     return candidates[int(np.nanargmin(losses))] if np.isfinite(losses).any() else levels
 
 
-def _resized(held_out: Sequence[HeldOut], noise: Noise, objective: str, levels: Floats) -> Floats:
+def _resized(held_out: Sequence[RowsToTune], noise: Noise, objective: str, levels: Floats) -> Floats:
     """Levels learned on something near the answer: their proportions are right, their size is found on the answer."""
     searched = _search(held_out, objective, lambda k: replace(noise, level=k * levels), MOST_NOISE, noise, "factor")
     return searched.best * levels
 
 
 # ---- the rows
-def on_validation(model: PerturbedModel, X: Any, y: Any, sample_weight: Any = None) -> list[HeldOut]:
+def on_validation(model: PerturbedModel, X: Any, y: Any, sample_weight: Any = None) -> list[RowsToTune]:
     """Rows given for the purpose."""
     prepared, labels = model.prepare(X), _known_codes(y, model.classes)
     weights, _ = weights_in_rows(check_weights(sample_weight, len(labels)))
@@ -168,11 +167,12 @@ def on_folds(
     classes: npt.NDArray[Any],
     weights: Floats | None,
     random: np.random.Generator,
-) -> list[HeldOut]:
+) -> list[RowsToTune]:
     """Cross-fitting: every fold is asked in a model fitted on the others."""
     X = _rows_to_select(X)
     in_rows, _ = weights_in_rows(weights)
-    present = np.arange(len(labels)) if weights is None else np.flatnonzero(weights > 0)
+    present = rows_that_count(weights)
+    present = np.arange(len(labels)) if present is None else present
     fold_of = deal_into_folds(labels[present], min(N_FOLDS, len(present)), random)
     held_out = []
     for fold in np.unique(fold_of):
@@ -192,18 +192,15 @@ def _rows_to_select(X: Any) -> Any:
     return X if isinstance(unwrap_frame(X, "X"), nw.DataFrame) else read_table(X)[0]
 
 
-def _held_out(model: PerturbedModel, prepared: Any, labels: npt.NDArray[np.int32], weights: Floats) -> HeldOut:
+def _held_out(model: PerturbedModel, prepared: Any, labels: npt.NDArray[np.int32], weights: Floats) -> RowsToTune:
     def slopes(noise: Noise) -> Slopes:
         soft, known = model.soft(), labels >= 0
         rows = np.ascontiguousarray(prepared[known]), labels[known], np.ascontiguousarray(weights[known])
         return _slopes(soft.means(), [[(*rows, None)]] * len(soft.means()), model.perturbation(noise), noise.n_threads)
 
-    def is_mean() -> bool:
-        return isinstance(model.soft(), (SoftTree, SoftBag))
-
     if isinstance(prepared, np.ndarray):
-        return HeldOut(labels, weights, lambda noise: model.answer(prepared, noise), slopes, is_mean())
-    return HeldOut(labels, weights, lambda noise: model.answer(prepared, noise), None)
+        return RowsToTune(labels, weights, lambda noise: model.answer(prepared, noise), slopes, model.soft().is_mean)
+    return RowsToTune(labels, weights, lambda noise: model.answer(prepared, noise), None)
 
 
 def _slopes(means: Any, rows_of_parts: Any, perturbation: Perturbation, n_threads: int) -> Slopes:
@@ -218,17 +215,18 @@ def _slopes(means: Any, rows_of_parts: Any, perturbation: Perturbation, n_thread
     return loss, slopes
 
 
-def on_unseen(model: PerturbedModel, training: TrainingSet, random: np.random.Generator) -> list[HeldOut]:
+def on_unseen(model: PerturbedModel, training: EncodedRows, random: np.random.Generator) -> list[RowsToTune]:
     """Out-of-bag rows of an ensemble, each asked in trees that have not seen it."""
-    soft = model.soft()
+    soft, plans = model.soft(), plans_of(model.inner, model.inner.seed_)
+    assert isinstance(soft, SoftForest)
     most = MOST_ROWS_WITH_LEAVES if soft.keeps_leaves else MOST_ROWS
-    rows = _some(np.arange(training.n_rows), most, random)
-    weights = np.ones(len(rows)) if training.weights is None else training.weights[rows]
+    rows = _some(np.arange(len(training)), most, random)
+    weights = training.weights_or_ones()[rows]
     answers: dict[int, Callable[[Perturbation], Floats]] = {}
 
     def ask(noise: Noise) -> Floats:
         if noise.n_threads not in answers:
-            answers[noise.n_threads] = soft.unseen_answer(training, rows, noise.n_threads)
+            answers[noise.n_threads] = soft.unseen_answer(plans, training, rows, noise.n_threads)
         return answers[noise.n_threads](model.perturbation(noise))
 
     parts: list[Any] = []
@@ -236,36 +234,32 @@ def on_unseen(model: PerturbedModel, training: TrainingSet, random: np.random.Ge
     def slopes(noise: Noise) -> Slopes:
         means = soft.means()
         if not parts:
-            parts.extend(_unseen_of_parts(model.inner, training, rows))
+            parts.extend(_unseen_of_forests(soft, plans, training, rows))
         return _slopes(means, parts, model.perturbation(noise), noise.n_threads)
 
-    return [HeldOut(training.labels[rows], weights, ask, slopes, isinstance(soft, SoftBag))]
+    return [RowsToTune(training.labels[rows], weights, ask, slopes, soft.is_mean)]
 
 
-def _unseen_of_parts(inner: Any, training: TrainingSet, rows: npt.NDArray[np.intp]) -> list[Any]:
+def _unseen_of_forests(
+    soft: SoftForest, plans: Sequence[ForestPlan], training: EncodedRows, rows: npt.NDArray[np.intp]
+) -> list[Any]:
     """For each of the forests that an ensemble consists of: rows, and where they are counted."""
     found = []
-    for forest, seed in inner_forests(inner):
-        parts = unseen_rows(forest, training, rows, inner.bootstrap, seed, MOST_ROWS)
-        found.append([(part.matrix, part.labels, part.weights, part.counted) for part in parts])
+    for forest, plan in zip(soft.estimate.forests, plans, strict=False):
+        parts = counted_rows(forest, plan, training, rows, MOST_ROWS)
+        found.append([(part.rows.matrix, part.rows.labels, part.rows.weights, part.counted) for part in parts])
     return found
 
 
-def inner_forests(inner: Any) -> list[tuple[Any, int]]:
-    """The forests of an ensemble with their seeds: several where there are several kinds of trees."""
-    if not hasattr(inner, "parts_"):
-        return [(inner.trees_, inner.seed_)]
-    return [(part.forest, part_seed(inner.seed_, kind)) for kind, part in enumerate(inner.parts_)]
-
-
-def on_one_tree(model: PerturbedModel, training: TrainingSet, random: np.random.Generator) -> list[HeldOut]:
+def on_one_tree(model: PerturbedModel, training: EncodedRows, random: np.random.Generator) -> list[RowsToTune]:
     """The paper's shortcut: the first tree of an ensemble alone, on the rows outside its sample."""
-    forest, seed = inner_forests(model.inner)[0]
-    copies = sample_copies(training, model.inner.bootstrap, seed, 0)
-    rows = _some(np.flatnonzero(copies == 0), MOST_ROWS, random)
+    soft, plan = model.soft(), plans_of(model.inner, model.inner.seed_)[0]
+    assert isinstance(soft, SoftForest)
+    rows = _some(np.flatnonzero(plan.sample(training, 0) == 0), MOST_ROWS, random)
     if not rows.size:
         return []
-    table = model.soft().means()[0][1].of_tree(0)
+    forest = soft.estimate.forests[0]
+    table = np.asarray(soft.means()[0][1].of_tree(0))
     means = [(_core.SoftRouter.of_tree(forest[0].arrays), _core.LeafTables([table], table.shape[1]))]
     matrix, labels = np.ascontiguousarray(training.matrix[rows]), np.ascontiguousarray(training.labels[rows])
     weights = np.ones(len(rows)) if training.weights is None else np.ascontiguousarray(training.weights[rows])
@@ -277,7 +271,7 @@ def on_one_tree(model: PerturbedModel, training: TrainingSet, random: np.random.
     def slopes(noise: Noise) -> Slopes:
         return _slopes(means, [[(matrix, labels, weights, None)]], model.perturbation(noise), noise.n_threads)
 
-    return [HeldOut(labels, weights, ask, slopes)]
+    return [RowsToTune(labels, weights, ask, slopes)]
 
 
 def _some(rows: npt.NDArray[np.intp], most: int, random: np.random.Generator) -> npt.NDArray[np.intp]:

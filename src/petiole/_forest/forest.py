@@ -21,7 +21,11 @@ Floats = npt.NDArray[np.float64]
 # The arrays of the core's state that make the splits of a forest, and the numbers of their entries per tree.
 _SPLITS = ("feature", "threshold", "n_children", "child_nodes", "missing_branch", "n_categories", "category_branch")
 
-_BOOTSTRAPS = {"stratified": "stratified", "plain": "plain", False: "none"}
+_BOOTSTRAPS: dict[str | bool, _core.Bootstrap] = {
+    "stratified": _core.Bootstrap.stratified,
+    "plain": _core.Bootstrap.plain,
+    False: _core.Bootstrap.none,
+}
 
 
 class Forest(Savable, Sequence[Tree]):
@@ -32,7 +36,7 @@ class Forest(Savable, Sequence[Tree]):
 
     _saved = fields(forest=packed.check_forest, n_features=checks.whole(0, 2**31 - 1))
 
-    def __init__(self, core: Any, n_features: int) -> None:
+    def __init__(self, core: _core.Forest, n_features: int) -> None:
         self.core = core
         self.n_features = n_features
 
@@ -95,11 +99,11 @@ class Forest(Savable, Sequence[Tree]):
         return digest.digest()
 
     @functools.cached_property
-    def router(self) -> Any:
+    def router(self) -> _core.ForestRouter:
         """The core's object that sends rows down all trees."""
         return _core.ForestRouter(self.core, 1)
 
 
-def bootstrap_kind(bootstrap: str | bool) -> Any:
+def bootstrap_kind(bootstrap: str | bool) -> _core.Bootstrap:
     """The core's name for a kind of bootstrap."""
-    return getattr(_core.Bootstrap, _BOOTSTRAPS[bootstrap])
+    return _BOOTSTRAPS[bootstrap]

@@ -1,9 +1,9 @@
-"""The logarithmic opinion pool: several probabilities of the same thing become one.
+"""The logarithmic opinion pool: combines several probabilities of each class into one.
 
     p_k  ∝  exp(b_k) · Π_c p_ck ^ w_ck
 
 Weights are learned on rows that no component has seen. They sum to about one where components are calibrated, to more
-where they are too timid and to less where they are too bold, so the pool calibrates while it combines.
+where they are underconfident and to less where they are overconfident, so the pool also calibrates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from petiole.files.savable import Savable
 Floats = npt.NDArray[np.float64]
 
 # How strongly the mean weight of a component is held where it starts, the weights of single classes at that mean, and
-# intercepts at zero. In nats per squared unit: so many rows can overrule them whatever their number.
+# intercepts at zero. In nats per squared unit, so that their effect vanishes as rows become many.
 MEAN_RIDGE, CLASS_RIDGE, INTERCEPT_RIDGE = 2.0, 10.0, 3.0
 MAX_ITERATIONS = 100
 # The search sometimes stops after a step that happened to be short. Where a slope is left of more than this share of
@@ -68,7 +68,8 @@ class LogPool(Savable):
 def log_floored(proba: Floats, floor: float) -> Floats:
     """Logarithms of probabilities that were raised to a floor and divided by their sum."""
     raised = np.maximum(proba, floor)
-    return np.log(raised / raised.sum(axis=-1, keepdims=True))
+    logs: Floats = np.log(raised / raised.sum(axis=-1, keepdims=True))
+    return logs
 
 
 class PoolBatch(NamedTuple):
@@ -82,7 +83,7 @@ class PoolBatch(NamedTuple):
 def pool_batch(
     components: Sequence[Floats], labels: npt.NDArray[np.int32], row_weights: Floats | None, floor: float
 ) -> PoolBatch:
-    """A batch of rows of which each component has said its probabilities."""
+    """A batch of rows from the probabilities of each component."""
     logs = np.stack([log_floored(proba, floor) for proba in components], axis=1).astype(np.float32)
     return PoolBatch(logs, labels, row_weights)
 
@@ -109,9 +110,9 @@ def fit_pool_on(
 ) -> LogPool:
     """The same on rows that come in batches: the loss and its slopes are sums over them.
 
-    The problem is convex: a minimum is the minimum. Weights are at least 0 not only because a vote against oneself
-    makes no sense: leaving a row out of the counts in which it is looked up moves them away from its label, by which a
-    difference of two components would betray it.
+    The problem is convex, so a local minimum is the global one. Weights are at least 0 for two reasons. A negative
+    weight would count the answer of a component against itself. And leaving a row out of the counts in which it is
+    looked up moves them away from its label, so that a difference of two components would reveal the label.
     """
     start = np.repeat(starts[:, np.newaxis], n_classes, axis=1)
     if not batches or n_classes == 1:

@@ -1,4 +1,4 @@
-"""How a forest is grown: plans are values, and what is grown by them is one, too."""
+"""Growth plans of forests, and growing by them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy.typing as npt
 
 from petiole import _core
 from petiole._forest.forest import Forest, bootstrap_kind
+from petiole._table.rows import EncodedRows
 from petiole._tree import traversal
-from petiole._tree.growing import TrainingSet
 from petiole._tree.plan import TreePlan
 from petiole._tree.pruning import collapse, prune_by_error, prune_with_set
 from petiole._tree.tree import Tree
 
 
 class GrownForest(NamedTuple):
-    """What growing leaves: the trees, where the training rows are in them (if kept), the rows and the seed."""
+    """The result of growing: the trees, where the training rows are in them (if kept), the rows and the seed."""
 
     forest: Forest
-    members: Any
-    training: TrainingSet
+    members: _core.Members | None
+    rows: EncodedRows
     seed: int | None
 
 
@@ -53,13 +53,13 @@ class ForestPlan:
     pruning: str | None = None
     confidence: float = 0.25
 
-    def sample(self, rows: TrainingSet, index: int) -> npt.NDArray[np.uint32]:
+    def sample(self, rows: EncodedRows, index: int) -> npt.NDArray[np.uint32]:
         """How often each row is in the sample of a tree; empty for all rows once."""
         return sample_copies(rows, self.bootstrap, self.seed, index)
 
 
 def plans_of(estimator: Any, seed: int) -> list[ForestPlan]:
-    """What an ensemble grows: one forest, or one for each ``max_features`` where it has several.
+    """The growth plans of an ensemble: one, or one for each ``max_features`` where it has several.
 
     Where there are fewer trees than kinds of them, the last plans have none.
     """
@@ -70,7 +70,7 @@ def plans_of(estimator: Any, seed: int) -> list[ForestPlan]:
         ForestPlan(
             tree=TreePlan.of(estimator, max_features=max_features),
             n_trees=n_trees // len(kinds) + (kind < n_trees % len(kinds)),
-            seed=part_seed(seed, kind),
+            seed=kind_seed(seed, kind),
             bootstrap=estimator.bootstrap,
             count=estimator.count,
             pruning=estimator.pruning,
@@ -80,12 +80,12 @@ def plans_of(estimator: Any, seed: int) -> list[ForestPlan]:
     ]
 
 
-def part_seed(seed: int, kind: int) -> int:
+def kind_seed(seed: int, kind: int) -> int:
     """The seed of the trees of one kind."""
     return seed + (kind << 32)
 
 
-def sample_copies(training: TrainingSet, bootstrap: str | bool, seed: int, index: int) -> npt.NDArray[np.uint32]:
+def sample_copies(training: EncodedRows, bootstrap: str | bool, seed: int, index: int) -> npt.NDArray[np.uint32]:
     """How often each row is in the sample of a tree; empty for all rows once."""
     kind = bootstrap_kind(bootstrap)
     return np.asarray(_core.draw_sample(kind, training.labels, len(training.classes), seed, index))
@@ -93,13 +93,13 @@ def sample_copies(training: TrainingSet, bootstrap: str | bool, seed: int, index
 
 def grow(
     plan: ForestPlan,
-    rows: TrainingSet,
+    rows: EncodedRows,
     *,
     earlier: Forest | None = None,
     keep_members: bool = False,
     n_threads: int = 1,
 ) -> GrownForest:
-    """The forest of a plan, from the trees that there are already; Ctrl-C stops it."""
+    """Grow the forest of a plan, to which ``earlier`` trees belong already; Ctrl-C stops it."""
     first = 0 if earlier is None else len(earlier)
     if earlier is not None and first == plan.n_trees:
         members = find_rows(plan, earlier, rows, n_threads) if keep_members else None
@@ -107,16 +107,17 @@ def grow(
     forest, members = grow_range(plan, rows, first, plan.n_trees, keep_members=keep_members, n_threads=n_threads)
     if earlier is not None:
         forest = Forest.joined([earlier, forest])
-        if keep_members:
+        if members is not None:
             newer, members = members, find_rows(plan, earlier, rows, n_threads)
             members.append(newer)
     return GrownForest(forest, members, rows, plan.seed)
 
 
 def grow_range(
-    plan: ForestPlan, rows: TrainingSet, first: int, end: int, *, keep_members: bool = False, n_threads: int = 1
-) -> tuple[Forest, Any]:
-    """Some trees of the plan, pruned if it says so; and where the rows are in them, if asked for."""
+    plan: ForestPlan, rows: EncodedRows, first: int, end: int, *, keep_members: bool = False, n_threads: int = 1
+) -> tuple[Forest, _core.Members | None]:
+    """Grow some trees of the plan, and prune them if it asks for that; also return where the rows are in them, if
+    wanted."""
     core, members = _core.grow_forest(
         rows.matrix,
         rows.labels,
@@ -124,12 +125,12 @@ def grow_range(
         rows.n_categories,
         end - first,
         plan.tree.coding(),
-        plan.tree.options(rows.matrix.shape[1], rows.classes, rows.class_weights(), plan.seed),
+        plan.tree.options(rows.n_columns, rows.classes, rows.class_weights(), plan.seed),
         _options(plan, first, keep_members),
         len(rows.classes),
         n_threads,
     )
-    forest = Forest(core, rows.matrix.shape[1])
+    forest = Forest(core, rows.n_columns)
     if plan.pruning is None:
         return forest, members
     pruned = [_prune(plan, tree, rows, first + i) for i, tree in enumerate(forest)]
@@ -138,13 +139,13 @@ def grow_range(
 
 def count(
     plan: ForestPlan,
-    rows: TrainingSet,
+    rows: EncodedRows,
     trees: list[Tree],
     *,
     first: int = 0,
     keep_members: bool = False,
     n_threads: int = 1,
-) -> tuple[Forest, Any]:
+) -> tuple[Forest, _core.Members | None]:
     """Pack trees that exist, with the counts of the rows in and out of their samples."""
     core, members = _core.count_forest(
         rows.matrix,
@@ -156,31 +157,31 @@ def count(
         len(rows.classes),
         n_threads,
     )
-    return Forest(core, rows.matrix.shape[1]), members
+    return Forest(core, rows.n_columns), members
 
 
-def find_rows(plan: ForestPlan, forest: Forest, rows: TrainingSet, n_threads: int) -> Any:
+def find_rows(plan: ForestPlan, forest: Forest, rows: EncodedRows, n_threads: int) -> _core.Members:
     """Where the training rows are in trees that exist, with the samples that these were grown on."""
     members = forest.router.members(rows.matrix, n_threads)
     for index in range(len(forest)):
         copies = plan.sample(rows, index)
-        members.set_copies(index, copies if copies.size else np.ones(rows.n_rows, dtype=np.uint32))
+        members.set_copies(index, copies if copies.size else np.ones(len(rows), dtype=np.uint32))
     return members
 
 
-def as_grown(plan: ForestPlan, tree: Tree, rows: TrainingSet, index: int) -> Tree:
+def as_grown(plan: ForestPlan, tree: Tree, rows: EncodedRows, index: int) -> Tree:
     """A tree of the forest with the counts it was grown on, whatever ``count`` says."""
     return _with_copies(plan, tree, rows, plan.sample(rows, index))
 
 
-def _with_copies(plan: ForestPlan, tree: Tree, rows: TrainingSet, copies: npt.NDArray[np.uint32]) -> Tree:
+def _with_copies(plan: ForestPlan, tree: Tree, rows: EncodedRows, copies: npt.NDArray[np.uint32]) -> Tree:
     if plan.count == "copies" or copies.size == 0:
         return tree
     sample = _in_sample(rows, copies)
     return tree.with_counts(inbag=traversal.class_counts(tree, sample.matrix, sample.labels, sample.weights))
 
 
-def _prune(plan: ForestPlan, tree: Tree, rows: TrainingSet, index: int) -> Tree:
+def _prune(plan: ForestPlan, tree: Tree, rows: EncodedRows, index: int) -> Tree:
     copies = plan.sample(rows, index)
     whole = _with_copies(plan, tree, rows, copies)
     if plan.pruning == "collapse":
@@ -188,17 +189,17 @@ def _prune(plan: ForestPlan, tree: Tree, rows: TrainingSet, index: int) -> Tree:
     if plan.pruning == "error_based":
         return prune_by_error(whole, _in_sample(rows, copies), plan.confidence)
     unseen = np.flatnonzero(copies == 0)
-    return prune_with_set(whole, rows.rows(unseen)) if unseen.size else whole
+    return prune_with_set(whole, rows.take(unseen)) if unseen.size else whole
 
 
-def _in_sample(rows: TrainingSet, copies: npt.NDArray[np.uint32]) -> TrainingSet:
+def _in_sample(rows: EncodedRows, copies: npt.NDArray[np.uint32]) -> EncodedRows:
     """The rows of a sample, each weighted by the number of its copies."""
     if copies.size == 0:
         return rows
     weights = copies.astype(np.float64)
     if rows.weights is not None:
         weights *= rows.weights
-    return replace(rows, weights=weights).rows(np.flatnonzero(copies))
+    return replace(rows, weights=weights).take(np.flatnonzero(copies))
 
 
 def _options(plan: ForestPlan, first_tree: int, keep_members: bool) -> _core.ForestOptions:

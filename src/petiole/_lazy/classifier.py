@@ -1,6 +1,6 @@
 """Bagged lazy option trees: for every query a search, in every bootstrap sample, for the tests that suit it best.
 
-They bend the library's one equation: there are no trees to keep, so the classifier carries the training rows.
+There are no trees to keep, so the classifier keeps the training rows.
 """
 
 from __future__ import annotations
@@ -16,19 +16,13 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
-from petiole._classifiers.base import TreeBasedClassifier
-from petiole._classifiers.ensemble import (
-    BOOTSTRAPS,
-    OUT_OF_BAG_FIELDS,
-    Floats,
-    check_out_of_bag,
-    mean_log_loss,
-    place_out_of_bag,
-    score_out_of_bag,
-)
+from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns, seed_of
+from petiole._classifiers.ensemble import BOOTSTRAPS, Floats
+from petiole._classifiers.out_of_bag import OUT_OF_BAG_FIELDS, check_out_of_bag, keep_out_of_bag
+from petiole._estimates.scores import judge_out_of_bag, mean_log_loss
 from petiole._forest.forest import bootstrap_kind
 from petiole._lazy.explanation import LazyExplanation, OptionGraph
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 from petiole._validation import check_choice, check_number, check_whole
 from petiole.files import checks
 from petiole.files.checks import fields, require
@@ -50,8 +44,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
 
     A lazy tree is grown when a query arrives and for that query alone: a path of tests that are all true for it, to the
     training rows that satisfy them all. An option tree follows several good tests at every node and averages what they
-    lead to. Bagging averages over bootstrap samples. A query that lies between others so gets an answer of its own,
-    where an ordinary tree gives all queries in a leaf the same.
+    lead to. Bagging averages over bootstrap samples. So a query that lies between others gets its own probabilities,
+    while an ordinary tree gives all queries in a leaf the same.
 
     The paper's method takes the tests with the purest children, however small, so its leaves are small and extreme.
     ``gain_prior`` and ``path_prior`` correct that, and ``max_nodes`` keeps the search short; :meth:`paper` is the
@@ -76,21 +70,23 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         same rows, at any depth; which of them is kept depends on the order of search.
     gain_prior : float or "auto", default=1000
         Each child's class counts are mixed with so many rows like those of its node before its gain is taken; tiny pure
-        children then gain little. 0 is the paper.
+        children then gain little. 0 is the paper's method.
     path_prior : float or "auto", default=0.5
-        A node says (class counts + path_prior · what its parent says) / (weight + path_prior), from the root (whose
-        parent says 1 / number of classes) to the leaf, which answers. 0 is the paper: the class shares of the leaf.
+        The probabilities of a node are (class counts + path_prior · those of its parent) / (weight + path_prior), from
+        the root (whose parent has 1 / number of classes) to the leaf, which answers. 0 is the paper's method: the class
+        shares of the leaf.
     max_nodes : int or None, default=50
         Once a tree has so many nodes, further nodes take their best option only; nodes are expanded level by level.
-        Paths that meet in the same rows share a node. None is the paper: no limit, and a tree can have thousands.
+        Paths that meet in the same rows share a node. None is the paper's method: no limit, and a tree can have
+        thousands.
         The work for a tree is bounded even so: once the rows of its nodes, 100 more for each, taken once for every
         option, add up to ten million and a thousand times the rows of the sample, further nodes take their best option.
     categorical_features : "from_dtype", list of names, indices or mask, default="from_dtype"
-        Which columns are nominal.
+        Which columns are categorical.
     weights : {"auto", "relative", "counts"}, default="auto"
         What ``sample_weight`` means, as in :class:`PETClassifier`.
     oob_score : bool, default=False
-        Whether ``fit`` leaves the out-of-bag probabilities and scores, which takes as long as predicting a third of the
+        Whether ``fit`` computes out-of-bag probabilities and scores, which takes as long as predicting a third of the
         training rows.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
@@ -103,20 +99,20 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     classes_ : array of the class labels
     min_samples_leaf_, gain_prior_, path_prior_ : float
         The values in use. "auto" takes the one of a few with the least out-of-bag log-loss (on 500 rows at most).
-    training_ : TrainingSet
-        The rows that answer.
+    training_ : EncodedRows
+        The encoded training rows.
     n_features_in_, feature_names_in_ : as in scikit-learn
     oob_predict_proba_, oob_decision_, oob_score_, oob_log_loss_, oob_brier_
         With ``oob_score=True``, as in :class:`BaggedPETClassifier`.
 
     Notes
     -----
-    With v the query's value of an attribute, the tests are "x > θ" for the values θ < v at the node, "x < θ" for θ > v,
-    and "x ≠ θ" for the other values of a nominal attribute. An attribute whose value is missing in the query is not
+    With v the query's value of a feature, the tests are "x > θ" for the values θ < v at the node, "x < θ" for θ > v,
+    and "x ≠ θ" for the other values of a categorical feature. A feature whose value is missing in the query is not
     used; a training row with a missing value fails the tests on it. At every node the classes are balanced: with n_k
     rows of class k at the node and c_k at the child, q_k ∝ c_k / n_k (with ``gain_prior`` m and n rows at the node,
     c_k / n_k + m / n), and the gain is log2 K − H(q) for the K classes at the node. Among equal gains (to 1e-12) the
-    larger child comes first, then the first attribute, then the nearest θ; tests with the same rows count once. Which
+    larger child comes first, then the first feature, then the nearest θ; tests with the same rows count once. Which
     rows a bootstrap sample draws does not depend on weights.
 
     References
@@ -146,7 +142,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     """
 
     _saved = fields(
-        training_=checks.instance_of("TrainingSet"),
+        training_=checks.instance_of("EncodedRows"),
         seed_=checks.whole(0, 2**62),
         **{f"{name}_": checks.number(0.0, checks.LARGEST) for name in CHOICES},
         **OUT_OF_BAG_FIELDS,
@@ -161,8 +157,8 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         require(same, "training_: must have the columns of encoder_")
         most = MOST_SAVED_SAMPLES  # samples are not in the file, but drawn again
         require(self._n_samples() <= most, f"n_estimators={self.n_estimators!r}: files hold at most {most:,}")
-        what = f"{self._n_samples():,} samples of {training.n_rows:,} rows"
-        checks.check_memory(4 * self._n_samples() * training.n_rows, what)
+        what = f"{self._n_samples():,} samples of {len(training):,} rows"
+        checks.check_memory(4 * self._n_samples() * len(training), what)
 
     def __init__(
         self,
@@ -205,7 +201,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         return cls(**{"gain_prior": 0.0, "path_prior": 0.0, "max_nodes": None, **overrides})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep the training rows; choose what is "auto".
+        """Fit the model: keep the training rows, and choose the parameters that are "auto".
 
         Parameters
         ----------
@@ -216,28 +212,29 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
             rows are drawn does not depend on it.
         """
         self._check_parameters()
-        encoder, training = self._encode_training(X, y, sample_weight)
-        # Its own copy: what the user does to X later must not change what the model says.
+        encoder, training = encode_training(self, X, y, sample_weight)
+        # Its own copy: later changes of X must not change the model.
         training = dataclasses.replace(training, matrix=np.array(training.matrix))
-        seed = self._seed()
+        seed = seed_of(self)
         seed = int(np.random.default_rng().integers(2**31)) if seed is None else seed
         trees = self._make_trees(training, seed)
         values = self._choose_values(trees, training, seed)
-        fitted: dict[str, Any] = {f"{name}_": value for name, value in values.items()}
+        out_of_bag = None
         if self.oob_score:
-            fitted |= score_out_of_bag(self._out_of_bag(trees, training, values, None), training)
+            out_of_bag = judge_out_of_bag(self._out_of_bag(trees, training, values, None), training, stacklevel=3)
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
-        self._remember_columns(X)
+        remember_columns(self, X)
         self.encoder_ = encoder
         self.weight_unit_ = training.weight_unit
         self.classes_ = training.classes
         self.training_ = training
         self.seed_ = seed
         self._trees = trees
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        if self.oob_score and training.kept is not None:
-            place_out_of_bag(self, X, training.kept)
+        self.gain_prior_ = values["gain_prior"]
+        self.path_prior_ = values["path_prior"]
+        self.min_samples_leaf_ = values["min_samples_leaf"]
+        if out_of_bag is not None:
+            keep_out_of_bag(self, out_of_bag, X, training.kept)
         return self
 
     def explain(self, x: Any, *, trees: Sequence[int] | None = None) -> LazyExplanation:
@@ -255,7 +252,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
             ``paths``, ``probabilities``, ``plot()``; printing it shows the paths that count most.
         """
         check_is_fitted(self)
-        row = self._encode(_as_one_row(x))
+        row = encode_queries(self, _as_one_row(x))
         if len(row) != 1:
             raise ValueError(f"x has {len(row)} rows: explain one query at a time")
         n_trees = self._n_samples()
@@ -293,28 +290,24 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
                 "use bootstrap='plain' or 'stratified'"
             )
 
-    def _warn_of_small_weights(self, weights: npt.NDArray[np.float64] | None) -> None:
-        if self.min_samples_leaf != "auto":
-            super()._warn_of_small_weights(weights)
-
     def _values(self) -> dict[str, float]:
         """The values in use of the parameters that can be "auto"."""
         return {name: getattr(self, f"{name}_") for name in CHOICES}
 
-    def _choose_values(self, trees: Any, training: TrainingSet, seed: int) -> dict[str, float]:
+    def _choose_values(self, trees: _core.LazyOptionTrees, training: EncodedRows, seed: int) -> dict[str, float]:
         """One parameter after another, the value with the least out-of-bag log-loss; of equals the first."""
-        wishes = {name: getattr(self, name) for name in CHOICES}
-        values = {name: CHOICES[name][1] if wish == "auto" else float(wish) for name, wish in wishes.items()}
-        n_rows = training.n_rows
+        given = {name: getattr(self, name) for name in CHOICES}
+        values = {name: CHOICES[name][1] if value == "auto" else float(value) for name, value in given.items()}
+        n_rows = len(training)
         rows = np.random.default_rng(seed).permutation(n_rows)[:ROWS_TO_CHOOSE_BY].astype(np.uint32)
         rows.sort()
 
         def loss(name: str, value: float) -> float:
             proba = self._out_of_bag(trees, training, {**values, name: value}, rows)
-            found = mean_log_loss(proba, training.rows(rows))
+            found = mean_log_loss(proba, training.take(rows))
             return np.inf if np.isnan(found) else found
 
-        for name in [name for name, wish in wishes.items() if wish == "auto"]:
+        for name in [name for name, value in given.items() if value == "auto"]:
             values[name] = float(min(CHOICES[name], key=functools.partial(loss, name)))
         return values
 
@@ -324,7 +317,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         """Without a bootstrap all samples are the same, and one is enough."""
         return 1 if self.bootstrap is False else int(self.n_estimators)
 
-    def _make_trees(self, training: TrainingSet, seed: int) -> Any:
+    def _make_trees(self, training: EncodedRows, seed: int) -> _core.LazyOptionTrees:
         bags = _core.LazyBagOptions()
         bags.bootstrap = bootstrap_kind(self.bootstrap)
         bags.n_bags = self._n_samples()
@@ -340,11 +333,11 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         )
 
     @functools.cached_property
-    def _trees(self) -> Any:
+    def _trees(self) -> _core.LazyOptionTrees:
         """Set by ``fit``; after unpickling, which leaves it behind, made again from the training rows."""
         return self._make_trees(self.training_, self.seed_)
 
-    def _options(self, values: dict[str, float]) -> Any:
+    def _options(self, values: dict[str, float]) -> _core.LazyTreeOptions:
         options = _core.LazyTreeOptions()
         options.max_tests = min(int(self.max_tests), 2**30)
         options.min_gain = float(self.min_gain)
@@ -359,14 +352,22 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
         return self._ask(self._trees, matrix, self._values(), None)
 
     def _out_of_bag(
-        self, trees: Any, training: TrainingSet, values: dict[str, float], rows: npt.NDArray[np.uint32] | None
+        self,
+        trees: _core.LazyOptionTrees,
+        training: EncodedRows,
+        values: dict[str, float],
+        rows: npt.NDArray[np.uint32] | None,
     ) -> Floats:
-        """What the samples that a training row is not in say of it; NaN if there is none."""
-        asked = np.arange(training.n_rows, dtype=np.uint32) if rows is None else rows
+        """The probabilities of training rows by the samples that they are not in; NaN if there is none."""
+        asked = np.arange(len(training), dtype=np.uint32) if rows is None else rows
         return self._ask(trees, training.matrix[asked], values, asked)
 
     def _ask(
-        self, trees: Any, matrix: npt.NDArray[Any], values: dict[str, float], rows: npt.NDArray[np.uint32] | None
+        self,
+        trees: _core.LazyOptionTrees,
+        matrix: npt.NDArray[Any],
+        values: dict[str, float],
+        rows: npt.NDArray[np.uint32] | None,
     ) -> Floats:
         options, n_threads = self._options(values), self._n_threads()
         answers = []

@@ -1,4 +1,4 @@
-"""Why a lazy option tree says what it says: the paths of one query, in words and as a picture."""
+"""Explanation of the answers of lazy option trees: the paths of one query, as text and as a picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-MAX_PATHS = 100_000  # nobody reads more
+MAX_PATHS = 100_000  # more would not be read
 SIGNS = (">", "<", "≠")
 
 
@@ -50,7 +50,7 @@ class OptionPath:
     class_counts : array of shape (n_classes,)
         Weights of the classes among the rows that satisfy all tests.
     probabilities : array of shape (n_classes,)
-        What the leaf says.
+        The class probabilities of the leaf.
     share : float
         How much it counts in the answer; the shares of all paths sum to 1.
     """
@@ -95,19 +95,19 @@ class OptionGraph:
         return counts
 
     def answer(self, node: int, above: Floats) -> Floats:
-        """What a node says if its parent says ``above``."""
+        """The probabilities of a node whose parent has the probabilities ``above``."""
         counts = self.class_counts[node]
         answer: Floats = (counts + self._path_prior * above) / (counts.sum() + self._path_prior)
         return answer
 
     def raw_test(self, option: int) -> tuple[int, str, float, float]:
-        """Feature, sign, value (a category's code if nominal) and gain of an option."""
+        """Feature, sign, value (a category's code if categorical) and gain of an option."""
         feature, sign, value, gain = (self._arrays[name][option] for name in ("feature", "sign", "value", "gain"))
         return int(feature), SIGNS[sign], float(value), float(gain)
 
 
 class LazyExplanation:
-    """What the lazy option trees of one query look at, tree by tree.
+    """The lazy option trees of one query.
 
     Made by :meth:`LazyOptionTreesClassifier.explain`.
 
@@ -120,7 +120,7 @@ class LazyExplanation:
     paths : list of OptionPath
         All paths, the largest share first.
     probabilities : array of shape (n_classes,)
-        The answer: the mean of what the paths say, weighted by their shares.
+        The answer: the mean of the paths' probabilities, weighted by their shares.
     """
 
     def __init__(
@@ -212,8 +212,8 @@ class LazyExplanation:
         if isinstance(tree, bool) or not isinstance(tree, int) or not 0 <= tree < len(self.trees):
             raise ValueError(f"tree={tree!r}: must be a position in trees, 0 to {len(self.trees) - 1}")
         drawn: Any = _DrawnTree(self, self.trees[tree], max_depth)
-        palette = drawing._palette(len(self.classes), colors)
-        picture = drawing._Picture(drawn, drawn.boxes, [str(label) for label in self.classes], palette)
+        palette = drawing.choose_colors(len(self.classes), colors)
+        picture = drawing.Picture(drawn, drawn.boxes, [str(label) for label in self.classes], palette)
         if ax is None:
             figure = plt.figure(figsize=(picture.width, picture.height))
             ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -225,7 +225,7 @@ class _DrawnTree:
     """The graph unfolded to a tree, as far as it is drawn; it has of a ``Tree`` what a picture needs."""
 
     def __init__(self, explanation: LazyExplanation, graph: OptionGraph, max_depth: int | None) -> None:
-        self.boxes: list[drawing._Box] = []
+        self.boxes: list[drawing.Box] = []
         self._explanation, self._graph = explanation, graph
         self._children: list[list[int]] = []
         depths, counts, is_leaf = [], [], []
@@ -258,7 +258,7 @@ class _DrawnTree:
     def children(self, node: int) -> npt.NDArray[np.int64]:
         return np.array(self._children[node], dtype=np.int64)
 
-    def _box(self, number: int, node: int, share: float, is_end: bool) -> drawing._Box:
+    def _box(self, number: int, node: int, share: float, is_end: bool) -> drawing.Box:
         counts = self._graph.class_counts[node]
         shares, options = counts / counts.sum(), self._graph.options(node)
         footer = [f"n = {counts.sum():,.6g}"]
@@ -266,11 +266,11 @@ class _DrawnTree:
             explanation = self._explanation
             labels = [str(explanation._test(self._graph, option)) for option in options]
             title = "all rows" if number == 0 else f"{len(options)} option{'s' if len(options) > 1 else ''}"
-            return drawing._Box(number, [title], footer, shares, False, labels)
+            return drawing.Box(number, [title], footer, shares, False, labels)
         label = str(self._explanation.classes[int(counts.argmax())])
         if counts.size <= 4:
             footer = [" : ".join(f"{count:,.6g}" for count in counts)]
         footer.append(f"share {share:.1%}")
         if options:
             footer.append(f"… ({self._graph.n_paths[node]:,.0f} paths)")
-        return drawing._Box(number, drawing._wrap(label, drawing.WIDE, bold=True), footer, shares, True)
+        return drawing.Box(number, drawing.wrap_label(label, drawing.WIDE, bold=True), footer, shares, True)

@@ -1,1 +1,1 @@
-"""The user's table: columns read once, labels as codes, weights in rows, one encoder for fit and prediction."""
+"""Reads tables: columns as numbers, labels as codes, weights in rows. One encoder serves fit and prediction."""

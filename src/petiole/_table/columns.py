@@ -1,6 +1,6 @@
-"""One column at a time: numbers stay numbers, nominal values become codes, missing values become NaN.
+"""One column at a time: numbers stay numbers, categorical values become codes, missing values become NaN.
 
-A column learned in training is one of three kinds. Each kind has ``categories`` (None unless nominal) and
+A column learned in training is one of three kinds. Each kind has ``categories`` (None unless categorical) and
 ``encode``, which turns the values of a column into numbers. New kinds of columns belong here, not in ``if``s
 elsewhere.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 SCALAR_TYPES = (str, numbers.Real, Decimal, np.bool_)
-NOMINAL_TYPES = (str, bool, np.bool_)
+CATEGORICAL_TYPES = (str, bool, np.bool_)
 MISSING = float("nan")
 
 
@@ -30,7 +30,7 @@ class Column:
 
     name: str | int  # the index where the table has no names
     values: NDArray[Any]  # 1-D, any dtype; missing is NaN, None, pandas.NA or pandas.NaT
-    nominal_by_dtype: bool | None = None  # None: the dtype says nothing, the values must
+    categorical_by_dtype: bool | None = None  # None: the dtype does not tell, so the values decide
     positions: NDArray[np.intp] | None = None  # of each row's value in values; None: one value per row
 
     def spread(self, per_value: NDArray[Any]) -> NDArray[Any]:
@@ -51,10 +51,10 @@ class NumericColumn:
         return as_numbers(column)
 
 
-class NominalColumn:
+class CategoricalColumn:
     """Values are names without an order; the code of a value is its position among the categories.
 
-    >>> NominalColumn(np.array([1, 2])).encode(Column(0, np.array([2.0, 1.0, 7.0])))
+    >>> CategoricalColumn(np.array([1, 2])).encode(Column(0, np.array([2.0, 1.0, 7.0])))
     array([ 1.,  0., nan])
     """
 
@@ -75,8 +75,8 @@ class NominalColumn:
 class EmptyColumn:
     """Every value was missing in training, so nothing was learned and every value stays missing.
 
-    Without this kind, a text column that happens to be empty in one training fold would count as numeric and
-    refuse its own text at prediction time.
+    Without this kind, a text column that happens to be empty in one training fold would count as numeric, and its text
+    would be refused at prediction time.
     """
 
     categories: None = None
@@ -86,11 +86,11 @@ class EmptyColumn:
         return np.full(len(column.values), MISSING)
 
 
-ColumnKind = NumericColumn | NominalColumn | EmptyColumn
+ColumnKind = NumericColumn | CategoricalColumn | EmptyColumn
 
 
-def learn_column(column: Column, nominal: bool | None = None) -> tuple[ColumnKind, NDArray[Any]]:
-    """Decide what kind a training column is and encode its rows; ``nominal=None`` lets the column decide.
+def learn_column(column: Column, categorical: bool | None = None) -> tuple[ColumnKind, NDArray[Any]]:
+    """Decide what kind a training column is and encode its rows; ``categorical=None`` lets the column decide.
 
     >>> kind, codes = learn_column(Column("city", np.array(["Rome", None, "Bern"], dtype=object)))
     >>> kind.categories, codes
@@ -98,9 +98,9 @@ def learn_column(column: Column, nominal: bool | None = None) -> tuple[ColumnKin
     """
     check_dtype(column)
     kind: ColumnKind
-    if is_nominal(column) if nominal is None else nominal:
+    if is_categorical(column) if categorical is None else categorical:
         categories = find_categories(column)
-        kind = NominalColumn(categories) if len(categories) else EmptyColumn()
+        kind = CategoricalColumn(categories) if len(categories) else EmptyColumn()
         return kind, column.spread(kind.encode(column))
     encoded = as_numbers(column)
     untyped = column.values.dtype.kind == "O"
@@ -108,15 +108,15 @@ def learn_column(column: Column, nominal: bool | None = None) -> tuple[ColumnKin
     return kind, column.spread(encoded)
 
 
-def is_nominal(column: Column) -> bool:
-    """By dtype if it tells, else by content: one string or truth value makes a column nominal."""
-    if column.nominal_by_dtype is not None:
-        return column.nominal_by_dtype
+def is_categorical(column: Column) -> bool:
+    """Whether a column is categorical: by its dtype if that tells, else if it holds a string or a truth value."""
+    if column.categorical_by_dtype is not None:
+        return column.categorical_by_dtype
     if column.values.dtype.kind != "O":
         return column.values.dtype.kind in "Ub"
     types = set(map(type, column.values.tolist()))
     check_scalars(types, column)
-    return any(issubclass(type_, NOMINAL_TYPES) for type_ in types)
+    return any(issubclass(type_, CATEGORICAL_TYPES) for type_ in types)
 
 
 def as_numbers(column: Column) -> NDArray[Any]:
@@ -199,7 +199,7 @@ def check_scalars(types: set[type], column: Column) -> None:
 
 
 def describe_column(name: str | int) -> str:
-    """Say which column is meant in an error message."""
+    """Return the name of a column for error messages."""
     return f"column {name!r}"
 
 
@@ -211,7 +211,7 @@ def complex_not_supported(what: str) -> ValueError:
 def unsupported_dtype(what: str, dtype: object) -> TypeError:
     """Build the error for dates, lists, bytes and the like."""
     return TypeError(
-        f"{what} has dtype {dtype}, which is neither numeric nor nominal: convert it to numbers "
+        f"{what} has dtype {dtype}, which is neither numeric nor categorical: convert it to numbers "
         "(dates to days since some date, lists to one column per entry) or to strings"
     )
 

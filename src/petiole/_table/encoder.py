@@ -1,8 +1,7 @@
-"""From the user's table to the one float matrix that the core reads."""
+"""Encodes the user's table as the float matrix that the core reads."""
 
 from __future__ import annotations
 
-import difflib
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole._table.columns import ColumnKind, EmptyColumn, NominalColumn, NumericColumn, learn_column
+from petiole._table.columns import CategoricalColumn, ColumnKind, EmptyColumn, NumericColumn, learn_column
 from petiole._table.frames import (
     Array,
     Names,
@@ -21,11 +20,12 @@ from petiole._table.frames import (
     read_table,
     reject_infinity,
 )
+from petiole._validation import did_you_mean
 from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.files.savable import Savable
 
-_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": NominalColumn, "empty": EmptyColumn}
+_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": CategoricalColumn, "empty": EmptyColumn}
 
 
 def _saved_column(column: ColumnKind) -> dict[str, Any]:
@@ -35,23 +35,25 @@ def _saved_column(column: ColumnKind) -> dict[str, Any]:
 
 def _check_saved_column(column: Any) -> None:
     require(isinstance(column, dict) and column.get("kind") in _KINDS, f"must have a kind, one of {list(_KINDS)}")
-    nominal = column["kind"] == "nominal"
-    require(set(column) == ({"kind", "categories"} if nominal else {"kind"}), "must have categories if it is nominal")
-    if nominal:
+    categorical = column["kind"] == "nominal"
+    parts = {"kind", "categories"} if categorical else {"kind"}
+    require(set(column) == parts, "must have categories if it is nominal")
+    if categorical:
         checks.labels(column["categories"])
         sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
         require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
 
 
 def _column_again(column: dict[str, Any]) -> ColumnKind:
-    return _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
+    kind: ColumnKind = _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
+    return kind
 
 
 class FeatureEncoder(Savable):
-    """Turns what users have into one float matrix.
+    """Encodes a table as one float matrix.
 
-    Numeric columns stay as they are, nominal columns become category codes, missing values become NaN. A
-    category that was not there in training is missing, too.
+    Numeric columns stay as they are, categorical columns become category codes, missing values become NaN. A category
+    that did not occur in training counts as missing.
 
     ``owner`` is the class that error messages should name.
 
@@ -59,10 +61,10 @@ class FeatureEncoder(Savable):
     ----------
     n_features : int
     feature_names : list of str, or None if the training data had no names
-    columns : list of NumericColumn, NominalColumn or EmptyColumn
+    columns : list of NumericColumn, CategoricalColumn or EmptyColumn
         What was learned about each column.
     categories : list with one entry per column
-        The sorted categories of a nominal column, None for a numeric one.
+        The sorted categories of a categorical column, None for a numeric one.
     n_categories : int32 array
         Number of categories of each column, 0 for a numeric one.
 
@@ -95,7 +97,7 @@ class FeatureEncoder(Savable):
         self._all_numeric = not self.n_categories.any()
 
     def reads_alike(self, other: FeatureEncoder) -> bool:
-        """Whether the other encoder gives every column the same name and its values the same numbers."""
+        """Whether the other encoder has the same column names and encodes every value as the same number."""
         return (
             self.feature_names == other.feature_names
             and self.n_categories.tolist() == other.n_categories.tolist()
@@ -111,8 +113,8 @@ class FeatureEncoder(Savable):
     ) -> tuple[FeatureEncoder, Array]:
         """Learn the columns of the training data; return the encoder and the encoded training data."""
         table, names = read_table(X)
-        nominal = choose_nominal(categorical_features, table.shape[1], names)
-        columns, matrix = _learn_columns(table, names, nominal)
+        categorical = choose_categorical(categorical_features, table.shape[1], names)
+        columns, matrix = _learn_columns(table, names, categorical)
         reject_infinity(matrix, names)
         return cls(columns, names, owner), matrix
 
@@ -130,7 +132,7 @@ class FeatureEncoder(Savable):
 
     def transform(self, X: Any) -> Array:
         """Encode new data by the columns of the training data, taken by position."""
-        # First the path of a single row at prediction time, where every microsecond shows.
+        # The case of a single row at prediction time comes first, because it has to be fast.
         if self._all_numeric and type(X) is np.ndarray and is_ready(X) and X.shape[1] == self.n_features:
             reject_infinity(X, self.feature_names)
             return X
@@ -153,10 +155,10 @@ class FeatureEncoder(Savable):
         return matrix
 
 
-def choose_nominal(categorical_features: Any, n_features: int, names: Names) -> Sequence[bool | None]:
-    """Say of each column whether it is nominal: True, False, or None where the column itself decides.
+def choose_categorical(categorical_features: Any, n_features: int, names: Names) -> Sequence[bool | None]:
+    """Return for each column whether it is categorical: True, False, or None where its dtype or values decide.
 
-    >>> choose_nominal(["city"], 2, ["age", "city"])
+    >>> choose_categorical(["city"], 2, ["age", "city"])
     [False, True]
     """
     if categorical_features is None:
@@ -165,29 +167,29 @@ def choose_nominal(categorical_features: Any, n_features: int, names: Names) -> 
         return [None] * n_features
     entries = _as_entries(categorical_features)
     if all(isinstance(entry, (bool, np.bool_)) for entry in entries) and entries:
-        return _nominal_by_mask(entries, n_features)
+        return _categorical_by_mask(entries, n_features)
     if all(isinstance(entry, numbers.Integral) and not isinstance(entry, bool) for entry in entries):
-        return _nominal_by_index(entries, n_features)
+        return _categorical_by_index(entries, n_features)
     if all(isinstance(entry, str) for entry in entries):
-        return _nominal_by_name(entries, n_features, names)
+        return _categorical_by_name(entries, n_features, names)
     raise _bad_categorical_features(categorical_features)
 
 
-def _learn_columns(table: Table, names: Names, nominal: Sequence[bool | None]) -> tuple[list[ColumnKind], Array]:
-    if isinstance(table, np.ndarray) and _is_numeric_throughout(table, nominal):
-        return [NumericColumn() for _ in nominal], as_float_matrix(table)
+def _learn_columns(table: Table, names: Names, categorical: Sequence[bool | None]) -> tuple[list[ColumnKind], Array]:
+    if isinstance(table, np.ndarray) and _is_numeric_throughout(table, categorical):
+        return [NumericColumn() for _ in categorical], as_float_matrix(table)
     columns: list[ColumnKind] = []
     matrix = np.empty(table.shape, order="F")
     for index, column in enumerate(iter_columns(table, names)):
-        kind, matrix[:, index] = learn_column(column, nominal[index])
+        kind, matrix[:, index] = learn_column(column, categorical[index])
         columns.append(kind)
     return columns, matrix
 
 
-def _is_numeric_throughout(array: Array, nominal: Sequence[bool | None]) -> bool:
-    if array.dtype.kind == "b":  # truth values are nominal unless the user says otherwise
-        return all(flag is False for flag in nominal)
-    return array.dtype.kind in "iuf" and not any(nominal)
+def _is_numeric_throughout(array: Array, categorical: Sequence[bool | None]) -> bool:
+    if array.dtype.kind == "b":  # truth values are categorical unless the user says otherwise
+        return all(flag is False for flag in categorical)
+    return array.dtype.kind in "iuf" and not any(categorical)
 
 
 def _as_entries(categorical_features: Any) -> list[Any]:
@@ -199,7 +201,7 @@ def _as_entries(categorical_features: Any) -> list[Any]:
         raise _bad_categorical_features(categorical_features) from None
 
 
-def _nominal_by_mask(mask: list[Any], n_features: int) -> list[bool]:
+def _categorical_by_mask(mask: list[Any], n_features: int) -> list[bool]:
     if len(mask) != n_features:
         raise ValueError(
             f"categorical_features={mask!r}: the mask has {len(mask)} entries, but X has {n_features} "
@@ -208,7 +210,7 @@ def _nominal_by_mask(mask: list[Any], n_features: int) -> list[bool]:
     return [bool(flag) for flag in mask]
 
 
-def _nominal_by_index(indices: list[Any], n_features: int) -> list[bool]:
+def _categorical_by_index(indices: list[Any], n_features: int) -> list[bool]:
     for index in indices:
         if not 0 <= index < n_features:
             raise ValueError(
@@ -218,7 +220,7 @@ def _nominal_by_index(indices: list[Any], n_features: int) -> list[bool]:
     return [index in set(map(int, indices)) for index in range(n_features)]
 
 
-def _nominal_by_name(wanted: list[str], n_features: int, names: Names) -> list[bool]:
+def _categorical_by_name(wanted: list[str], n_features: int, names: Names) -> list[bool]:
     if names is None:
         raise ValueError(
             f"categorical_features={wanted!r}: X has no column names (all strings); "
@@ -226,8 +228,7 @@ def _nominal_by_name(wanted: list[str], n_features: int, names: Names) -> list[b
         )
     for name in wanted:
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the columns are {_shorten(names)}"
+            hint = did_you_mean(name, names, f"the columns are {_shorten(names)}")
             raise ValueError(f"categorical_features={wanted!r}: X has no column {name!r}; {hint}")
     return [name in set(wanted) for name in names]
 

@@ -1,4 +1,4 @@
-"""Reading what users have: arrays, lists and data frames, each as a 2-D array or as a stream of columns.
+"""Reads tables: arrays, lists and data frames, each as a 2-D array or as a stream of columns.
 
 Data frames of every library come in through narwhals, so none of these libraries is imported here.
 """
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 Table = Array | nw.DataFrame[Any]
 Names = list[str] | None
 
-NOMINAL_DTYPES = (nw.String, nw.Boolean, nw.Categorical, nw.Enum)
+CATEGORICAL_DTYPES = (nw.String, nw.Boolean, nw.Categorical, nw.Enum)
 UNSUPPORTED_DTYPES = (nw.Binary,)
 MANY_ROWS = 10_000  # from here on, frame libraries find distinct values sooner than Python does
 LARGEST_EXACT_INTEGER = 2**53  # beyond it, neighbouring integers share one float64
@@ -70,9 +70,9 @@ def as_float_matrix(array: Array) -> Array:
 
 
 def reject_infinity(matrix: Array, names: Names) -> None:
-    """Raise if a value is infinite, and say in which column.
+    """Raise ValueError that names the column if a value is infinite.
 
-    Largest and smallest value tell it exactly: unlike a sum they cannot overflow, and fmax and fmin skip NaN.
+    The largest and the smallest value suffice: unlike a sum they cannot overflow, and fmax and fmin skip NaN.
     """
     if np.fmax.reduce(matrix, axis=None) != np.inf and np.fmin.reduce(matrix, axis=None) != -np.inf:
         return
@@ -115,10 +115,10 @@ def read_series(series: Any, name: str | int) -> Column:
     dtype = series.dtype
     if dtype.is_temporal() or dtype.is_nested() or dtype in UNSUPPORTED_DTYPES:
         raise unsupported_dtype(describe_column(name), dtype)
-    if dtype in NOMINAL_DTYPES and len(series) >= MANY_ROWS:
+    if dtype in CATEGORICAL_DTYPES and len(series) >= MANY_ROWS:
         values, positions = _distinct_values(series)
-        return Column(name, values, nominal_by_dtype=True, positions=positions)
-    return Column(name, _values(series), _nominal_by_dtype(dtype))
+        return Column(name, values, categorical_by_dtype=True, positions=positions)
+    return Column(name, _values(series), _categorical_by_dtype(dtype))
 
 
 def reject_sparse(data: Any, parameter: str) -> None:
@@ -213,8 +213,8 @@ def _fits_in_floats(floats: Array) -> bool:
     return bool(np.fmax.reduce(np.abs(floats)) <= LARGEST_EXACT_INTEGER)
 
 
-def _nominal_by_dtype(dtype: nw.dtypes.DType) -> bool | None:
-    if dtype in NOMINAL_DTYPES:
+def _categorical_by_dtype(dtype: nw.dtypes.DType) -> bool | None:
+    if dtype in CATEGORICAL_DTYPES:
         return True
     return False if dtype.is_numeric() else None
 
@@ -223,7 +223,7 @@ def _not_two_dimensional(shape: tuple[int, ...]) -> ValueError:
     if len(shape) > 2:
         return ValueError(
             f"Found array with dim {len(shape)} (shape={shape}), while dim <= 2 is required. "
-            "Reshape your data to one row per sample, array.reshape(len(array), -1)."
+            "Reshape your data to two dimensions, array.reshape(len(array), -1)."
         )
     found = "1D array" if len(shape) == 1 else "scalar array"
     return ValueError(

@@ -1,4 +1,4 @@
-"""Probabilities beside the truth: the one check of what metrics, decisions, comparisons and pictures are given."""
+"""Probabilities and true labels: checks the input of metrics, decisions, comparisons and plots."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import Codes, check_weights, encode_labels, label_codes
+from petiole._table.rows import rows_that_count
 
 # How far a row may be from 1: single precision and printed figures round, other things are mistakes.
 SUM_TOLERANCE = {np.dtype(np.float16): 1e-2, np.dtype(np.float32): 1e-4}
@@ -18,7 +19,7 @@ DOUBLE_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Judged:
-    """Checked answers beside the truth: ``proba[i, k]`` is the probability that row i is of class ``labels[k]``."""
+    """Checked probabilities and labels: ``proba[i, k]`` is the probability that row i is of class ``labels[k]``."""
 
     codes: Codes
     proba: Floats
@@ -31,20 +32,22 @@ class Judged:
 
     @property
     def truth(self) -> Floats:
-        """One row per example: 1 in the column of its class, 0 elsewhere."""
+        """Indicators of the true classes: 1 in the column of the row's class, 0 elsewhere."""
         truth = np.zeros_like(self.proba)
         truth[np.arange(len(self.codes)), self.codes] = 1.0
         return truth
 
     @property
     def proba_of_truth(self) -> Floats:
-        """The probability that each row gave to its own class."""
+        """The probability that was given to the true class of each row."""
         return self.proba[np.arange(len(self.codes)), self.codes]
 
     def mean(self, values: Floats) -> float:
         """The mean of one value per row, by the weights; a row of weight 0 does not count, even an infinite one."""
-        counts = self.weights > 0
-        return float(np.average(values[counts], weights=self.weights[counts]))
+        kept = rows_that_count(self.weights)
+        if kept is None:
+            return float(np.average(values, weights=self.weights))
+        return float(np.average(values[kept], weights=self.weights[kept]))
 
 
 def check_judged(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> Judged:
@@ -69,7 +72,7 @@ def check_judged(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: 
 
 
 def check_probabilities(proba: Any, *, parameter: str = "proba") -> Floats:
-    """Return a float64 table with one row per example and one column per class; each row must sum to 1.
+    """Return a float64 table with one row per query and one column per class; each row must sum to 1.
 
     >>> check_probabilities([[0.9, 0.2]])
     Traceback (most recent call last):
@@ -79,11 +82,11 @@ def check_probabilities(proba: Any, *, parameter: str = "proba") -> Floats:
     array = np.asarray(proba)
     if array.ndim == 1 and array.dtype.kind in "fiu":
         raise ValueError(
-            f"{parameter} has shape {array.shape}: must have one row per example and one column per class; "
+            f"{parameter} has shape {array.shape}: must have one row per query and one column per class; "
             "for the probability p of the second of two classes pass numpy.column_stack([1 - p, p])"
         )
     if array.ndim != 2 or not array.size:
-        raise ValueError(f"{parameter} has shape {array.shape}: must have one row per example and one column per class")
+        raise ValueError(f"{parameter} has shape {array.shape}: must have one row per query and one column per class")
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{parameter} has dtype {array.dtype}: must be real numbers")
     table = array.astype(np.float64, copy=False)

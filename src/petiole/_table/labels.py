@@ -1,4 +1,4 @@
-"""Class labels as codes, sample weights as floats, and whether both fit the rows."""
+"""Class labels as codes, weights as floats, and checks that both have one entry per row."""
 
 from __future__ import annotations
 
@@ -12,16 +12,26 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from petiole._table.columns import NOMINAL_TYPES, SCALAR_TYPES, Floats, look_up, missing_types
+from petiole._table.columns import CATEGORICAL_TYPES, SCALAR_TYPES, Floats, look_up, missing_types
 from petiole._table.frames import Array, as_array, read_series, reject_sparse, unwrap_frame
 
 Codes = NDArray[np.int32]
 
 
+def shuffled_by_class(codes: NDArray[Any], random: np.random.Generator) -> NDArray[np.intp]:
+    """The positions of all rows, class after class, shuffled within each: the order in which folds are dealt.
+
+    >>> shuffled_by_class(np.array([1, 0, 1, 0]), np.random.default_rng(0))
+    array([1, 3, 2, 0])
+    """
+    shuffled = random.permutation(len(codes))
+    return shuffled[np.argsort(codes[shuffled], kind="stable")]
+
+
 def encode_labels(y: Any, *, warn: bool = True) -> tuple[Array, Codes]:
     """Return the sorted classes and, for each label, the position of its class.
 
-    With ``warn``, labels that nearly all differ are suspected to be no classes.
+    With ``warn``, a warning is given if nearly all labels differ, as in a regression target.
 
     >>> encode_labels(["no", "yes", "no"])
     (array(['no', 'yes'], dtype=object), array([0, 1, 0], dtype=int32))
@@ -143,7 +153,7 @@ def _factorize_objects(labels: list[Any]) -> tuple[Array, Codes]:
         return _factorize_by_look_up(list(map(str, labels)))
     if all(issubclass(type_, (bool, np.bool_)) for type_ in types):
         return _factorize(np.array(labels, dtype=bool))
-    if any(issubclass(type_, NOMINAL_TYPES) for type_ in types):
+    if any(issubclass(type_, CATEGORICAL_TYPES) for type_ in types):
         found = ", ".join(sorted(type_.__name__ for type_ in types))
         raise TypeError(f"y mixes labels of types {found}: convert them to one type, for example to strings")
     if not all(issubclass(type_, numbers.Integral) for type_ in types):

@@ -1,4 +1,4 @@
-"""What sample weights mean: how much rows count beside each other, or how often each row was seen.
+"""The meaning of weights: how much rows count beside each other, or how often each row occurs.
 
 Leaves of at least two rows, Laplace's correction and all other pseudo-counts are measured in rows. Weights come in any
 unit, so one row has to be a weight. Only the ratios of weights matter:
@@ -39,7 +39,7 @@ class WeightsInRows(NamedTuple):
 
 
 def check_meaning(meaning: str) -> None:
-    """``weights`` is one of the meanings."""
+    """Raise ValueError unless ``weights`` is one of the meanings."""
     check_choice("weights", meaning, MEANINGS)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 OKABE_ITO = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000"]
-MAX_LEAVES = 200  # a wider picture helps nobody
+MAX_LEAVES = 200  # a wider picture is not readable
 
 INK, QUIET, EDGE = "#222222", "#666666", "#C4C7CC"
 FONT, SMALL_FONT = 9.0, 8.0  # points
@@ -37,7 +37,7 @@ NBSP = "\u00a0"  # holds a sign and its number on one line
 
 
 @dataclasses.dataclass
-class _Box:
+class Box:
     """A node to draw: its text, its class probabilities, its place (centre of the upper border)."""
 
     node: int
@@ -92,9 +92,9 @@ def plot(
         raise ImportError("plotting a tree needs matplotlib: pip install petiole[plot]") from error
     words = Words(tree, feature_names, class_names, categories)
     table = None if probabilities is None else text.check_probabilities(tree, probabilities)
-    palette = _palette(tree.n_classes, colors)
+    palette = choose_colors(tree.n_classes, colors)
     boxes = _boxes(tree, words, table, text.n_hidden_nodes(tree, text.check_depth(max_depth)))
-    picture = _Picture(tree, boxes, words.classes, palette)
+    picture = Picture(tree, boxes, words.classes, palette)
     if ax is None:
         figure = plt.figure(figsize=(picture.width, picture.height))
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -102,7 +102,7 @@ def plot(
     return ax
 
 
-def _palette(n_classes: int, colors: Sequence[Any] | None) -> list[Any]:
+def choose_colors(n_classes: int, colors: Sequence[Any] | None) -> list[Any]:
     import matplotlib
 
     if colors is not None:
@@ -137,7 +137,7 @@ def _fit(text: str, width: float, size: float = FONT, bold: bool = False) -> str
     return f"{text.rstrip()}…"
 
 
-def _wrap(text: str, width: float, size: float = FONT, bold: bool = False) -> list[str]:
+def wrap_label(text: str, width: float, size: float = FONT, bold: bool = False) -> list[str]:
     """The text on one or two lines."""
     if text_width(text, size, bold) <= width:
         return [text]
@@ -150,17 +150,17 @@ def _wrap(text: str, width: float, size: float = FONT, bold: bool = False) -> li
 
 
 def _test_lines(tree: Tree, words: Words, node: int) -> list[str]:
-    """The question that a split asks."""
+    """The test of a split, on one or two lines."""
     name = words.feature(node)
     if tree.kind[node] == "nominal":
-        return _wrap(name, WIDE)
+        return wrap_label(name, WIDE)
     sign = f"is{NBSP}known" if tree.threshold[node] == np.inf else f"≤{NBSP}{words.threshold(node)}"
-    lines = _wrap(f"{name} {sign}", WIDE)
+    lines = wrap_label(f"{name} {sign}", WIDE)
     return lines if sign in lines[-1] else [_fit(name, WIDE), sign]
 
 
 def _edge_labels(tree: Tree, words: Words, node: int) -> list[str]:
-    """The answer that each branch stands for."""
+    """The label of each branch: an outcome of the test."""
     missing = tree.missing_branch[node]
     if tree.kind[node] == "nominal":
         labels = [text.shorten_list(names, limit=4, more="…") for names in words.branch_categories(node)]
@@ -176,7 +176,7 @@ def _edge_labels(tree: Tree, words: Words, node: int) -> list[str]:
 # Layout -------------------------------------------------------------------------------------------
 
 
-def _boxes(tree: Tree, words: Words, table: Floats | None, hidden: npt.NDArray[np.int64]) -> list[_Box]:
+def _boxes(tree: Tree, words: Words, table: Floats | None, hidden: npt.NDArray[np.int64]) -> list[Box]:
     """The shown nodes in depth-first order."""
     boxes, stack, n_ends = [], [0], 0
     while stack:
@@ -192,24 +192,24 @@ def _boxes(tree: Tree, words: Words, table: Floats | None, hidden: npt.NDArray[n
     return boxes
 
 
-def _make_box(tree: Tree, words: Words, node: int, table: Floats | None, n_hidden: int) -> _Box:
+def _make_box(tree: Tree, words: Words, node: int, table: Floats | None, n_hidden: int) -> Box:
     shares = text.class_shares(tree, node) if table is None else text.normalised(table[node])
     n = tree.inbag_class_counts[node].sum()
     footer = [f"n = {n:,.0f}" if n == round(n) else f"n = {n:,.1f}"]
     is_end = bool(tree.is_leaf[node]) or n_hidden > 0
     if not is_end:
         labels = _edge_labels(tree, words, node)
-        return _Box(node, _test_lines(tree, words, node), footer, shares, False, labels)
+        return Box(node, _test_lines(tree, words, node), footer, shares, False, labels)
     footer[0] += f"   p = {shares.max():.2f}"
     if n_hidden:
         footer.append(f"… ({n_hidden:,} more nodes)")
-    return _Box(node, _wrap(words.top_class(shares), WIDE, bold=True), footer, shares, True)
+    return Box(node, wrap_label(words.top_class(shares), WIDE, bold=True), footer, shares, True)
 
 
-class _Picture:
+class Picture:
     """Boxes in their places: leaves evenly spaced, parents above the middle of their children."""
 
-    def __init__(self, tree: Tree, boxes: list[_Box], classes: list[str], palette: list[Any]) -> None:
+    def __init__(self, tree: Tree, boxes: list[Box], classes: list[str], palette: list[Any]) -> None:
         self.tree, self.boxes, self.palette = tree, {box.node: box for box in boxes}, palette
         self.n_rows = tree.inbag_class_counts.sum(axis=1)
         self.classes = [_fit(name, 2 * WIDE) for name in classes]
@@ -219,7 +219,7 @@ class _Picture:
         self._place_columns(boxes)
         self._place_levels(boxes)
 
-    def _place_columns(self, boxes: list[_Box]) -> None:
+    def _place_columns(self, boxes: list[Box]) -> None:
         ends = [box for box in boxes if box.is_end]
         step = self.box_width + GAP
         entry = 0.5 + max(text_width(name) for name in self.classes)
@@ -232,7 +232,7 @@ class _Picture:
                 children = self.tree.children(box.node)
                 box.x = (self.boxes[children[0]].x + self.boxes[children[-1]].x) / 2
 
-    def _place_levels(self, boxes: list[_Box]) -> None:
+    def _place_levels(self, boxes: list[Box]) -> None:
         depth = [int(self.tree.node_depth[box.node]) for box in boxes]
         tallest = np.zeros(max(depth) + 1)
         np.maximum.at(tallest, depth, [box.height for box in boxes])
@@ -254,7 +254,7 @@ class _Picture:
                 self._draw_edge(ax, box, self.boxes[child], label)
         self._draw_legend(ax)
 
-    def _draw_box(self, ax: Axes, box: _Box) -> None:
+    def _draw_box(self, ax: Axes, box: Box) -> None:
         from matplotlib.colors import to_rgb
         from matplotlib.patches import FancyBboxPatch
 
@@ -283,7 +283,7 @@ class _Picture:
                 ax.add_patch(Rectangle((x, y), share, BAR, facecolor=color, linewidth=0, zorder=3))
                 x += share
 
-    def _draw_edge(self, ax: Axes, box: _Box, child: _Box, label: str) -> None:
+    def _draw_edge(self, ax: Axes, box: Box, child: Box, label: str) -> None:
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
@@ -297,7 +297,7 @@ class _Picture:
         patch = PathPatch(curve, fill=False, edgecolor=EDGE, linewidth=width, linestyle=style, zorder=1)
         patch.set_capstyle("butt")
         ax.add_patch(patch)
-        text = "\n".join(_wrap(label, self.box_width, SMALL_FONT))
+        text = "\n".join(wrap_label(label, self.box_width, SMALL_FONT))
         patch_style = {"facecolor": "white", "edgecolor": "none", "pad": self.scale}
         self._write(ax, child.x, end + 0.55 * RUN, text, fontsize=SMALL_FONT * self.scale, bbox=patch_style)
 

@@ -1,4 +1,4 @@
-"""Impurities of class counts and what splits gain by them."""
+"""Impurities of class counts, and the decrease of impurity by splits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def impurity(counts: npt.NDArray[np.float64], criterion: str) -> npt.NDArray[np.
     weights = counts.sum(axis=1, keepdims=True)
     p = counts / np.where(weights > 0, weights, 1.0)
     if criterion == "gini":
-        return np.where(weights[:, 0] > 0, 1.0 - (p**2).sum(axis=1), 0.0)
+        return np.asarray(np.where(weights[:, 0] > 0, 1.0 - (p**2).sum(axis=1), 0.0))
     if criterion == "kearns_mansour":
-        return np.sqrt(p * (1.0 - p)).sum(axis=1)
-    return -(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=1)
+        return np.asarray(np.sqrt(p * (1.0 - p)).sum(axis=1))
+    return np.asarray(-(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=1))
 
 
 def feature_importances(tree: Tree, criterion: str) -> npt.NDArray[np.float64]:
-    """The criterion's total decrease by each attribute's splits, as shares that sum to 1; all 0 for one leaf."""
+    """The criterion's total decrease by each feature's splits, as shares that sum to 1; all 0 for one leaf."""
     gains, splits = split_gains(tree, criterion), ~tree.is_leaf
     totals = np.zeros(tree.n_features)
     np.add.at(totals, tree.feature[splits], gains[splits])
@@ -37,4 +37,4 @@ def split_gains(tree: Tree, criterion: str) -> npt.NDArray[np.float64]:
     gains = mass.copy()
     np.subtract.at(gains, tree.parent[1:], mass[1:])
     gains[tree.is_leaf] = 0.0
-    return np.maximum(gains, 0.0)
+    return np.asarray(np.maximum(gains, 0.0))

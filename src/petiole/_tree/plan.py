@@ -1,4 +1,4 @@
-"""How a tree is grown: a value, made from an estimator's parameters in one place."""
+"""The growth plan of a tree, made from the parameters of an estimator."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from petiole import _core
 from petiole._validation import check_choice, check_number, check_whole, resolve_class_scale, resolve_max_features
 
 CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
+# Names that scikit-learn has for the same.
+OTHER_NAMES = {"log_loss": "entropy"}
 NOMINAL_SPLITS = ("multiway", "binary")
 MISSING = ("fractional", "separate")
 THRESHOLDS = ("midpoint", "data")
@@ -20,7 +22,7 @@ THRESHOLDS = ("midpoint", "data")
 
 @dataclass(frozen=True, kw_only=True)
 class TreePlan:
-    """All that growth needs to know beside the rows and a seed; the parameters are those of :class:`PETClassifier`.
+    """The settings from which a tree is grown; the parameters are those of :class:`PETClassifier`.
 
     >>> TreePlan(max_depth=3)
     TreePlan(max_depth=3)
@@ -52,11 +54,14 @@ class TreePlan:
 
     @classmethod
     def of(cls, estimator: Any, **changed: Any) -> Self:
-        """The plan that an estimator's parameters make, some of them changed."""
-        return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)} | changed)
+        """The plan with the parameters of an estimator, some of which may be replaced."""
+        settings = {field.name: getattr(estimator, field.name) for field in fields(cls)} | changed
+        if isinstance(settings["criterion"], str):
+            settings["criterion"] = OTHER_NAMES.get(settings["criterion"], settings["criterion"])
+        return cls(**settings)
 
     def __repr__(self) -> str:
-        """Only what differs from the defaults, as scikit-learn writes estimators."""
+        """Shows only what differs from the defaults, as scikit-learn does."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self)}
         changed = [f"{f.name}={chosen[f.name]!r}" for f in fields(self) if chosen[f.name] != f.default]
         return f"TreePlan({', '.join(changed)})"
@@ -71,7 +76,7 @@ class TreePlan:
     def options(
         self, n_features: int, classes: npt.NDArray[Any], class_weights: npt.NDArray[np.float64], seed: int | None
     ) -> _core.GrowOptions:
-        """The core's options for a table of so many columns; without a seed ties go to the first attribute."""
+        """The core's options for a table with this many columns; without a seed ties go to the first feature."""
         options = _core.GrowOptions()
         options.criterion = getattr(_core.Criterion, self.criterion)
         options.nominal_splits = getattr(_core.NominalSplits, self.nominal_splits)

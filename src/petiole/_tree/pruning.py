@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
 from petiole import _core
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 from petiole._tree.traversal import class_counts, path_weights
 from petiole._tree.tree import Tree
 from petiole.smoothing import Raw
@@ -19,10 +20,10 @@ PRUNINGS = (None, "collapse", "error_based", "pruning_set")
 
 
 def added_errors(n: float, e: float, confidence: float = 0.25, z: float | None = None) -> float:
-    """What C4.5 adds to the ``e`` errors seen at a leaf of weight ``n`` to get the errors to expect.
+    """The number that C4.5 adds to the ``e`` errors at a leaf of weight ``n``, to estimate the errors on new rows.
 
-    ``z`` is the normal quantile of 1 - confidence, as in Weka's J48; C4.5 itself interpolates a short table (0.6925 for
-    the confidence 0.25, a number recalled from memory and not checked against its source).
+    ``z`` is the normal quantile of 1 - confidence, as in Weka's J48. C4.5 itself interpolates a short table, which
+    gives 0.6925 for the confidence 0.25 (see the provenance page).
 
     >>> round(added_errors(6, 0), 6), round(added_errors(16, 1), 6)
     (1.237797, 1.475715)
@@ -35,7 +36,7 @@ def collapse(tree: Tree) -> Tree:
     return _from_core(tree, _core.collapse(tree.arrays))
 
 
-def prune_by_error(tree: Tree, training: TrainingSet, confidence: float = 0.25) -> Tree:
+def prune_by_error(tree: Tree, training: EncodedRows, confidence: float = 0.25) -> Tree:
     """C4.5's pruning: collapse, then bottom-up replace subtrees by a leaf or by their heaviest branch ("raising").
 
     A replacement is made where it is expected to err no more than 0.1 rows worse than the subtree, by the upper end of
@@ -47,7 +48,7 @@ def prune_by_error(tree: Tree, training: TrainingSet, confidence: float = 0.25) 
     return _from_core(tree, arrays)
 
 
-def prune_with_set(tree: Tree, pruning: TrainingSet) -> Tree:
+def prune_with_set(tree: Tree, pruning: EncodedRows) -> Tree:
     """Weakest-link pruning: of the trees on the cost-complexity path, the one that errs least on rows not grown on.
 
     Of equals the smallest. The path uses the entropy of the growing rows (Breiman et al. 1984, ch. 3; Geurts 2001
@@ -69,12 +70,12 @@ def prune_with_set(tree: Tree, pruning: TrainingSet) -> Tree:
     return tree.pruned_at(cut) if cut else tree
 
 
-def prune_together(trees: Sequence[Tree], pruning: TrainingSet) -> list[Tree]:
+def prune_together(trees: Sequence[Tree], pruning: EncodedRows) -> list[Tree]:
     """Weakest-link pruning of an ensemble: one price per leaf for all trees, with which their mean errs least.
 
     As :func:`prune_with_set`, but the errors on the rows not grown on are those of the mean of the trees' class shares
     (of equals the first class). Of prices that are as good the largest is taken. Geurts (2001, section 3) prunes bagged
-    trees "in a combined fashion"; that it is this one is recalled, not confirmed.
+    trees "in a combined fashion" and does not say how; see the provenance page.
     """
     mean = _MeanVote(trees, pruning)
     steps = [(price, at, nodes) for at, tree in enumerate(trees) for price, nodes in _weakest_links(tree)]
@@ -94,21 +95,21 @@ def prune_together(trees: Sequence[Tree], pruning: TrainingSet) -> list[Tree]:
 
 
 class _MeanVote:
-    """What trees say together of the pruning rows, kept up to date while nodes are cut."""
+    """The mean answer of several trees for the pruning rows, kept up to date while nodes are cut."""
 
-    def __init__(self, trees: Sequence[Tree], pruning: TrainingSet) -> None:
+    def __init__(self, trees: Sequence[Tree], pruning: EncodedRows) -> None:
         self._labels = pruning.labels
-        self._weights = np.ones(pruning.n_rows) if pruning.weights is None else pruning.weights
+        self._weights = pruning.weights_or_ones()
         self._trees = trees
         self._is_leaf = [tree.is_leaf.copy() for tree in trees]
         self._passing = [path_weights(tree, pruning.matrix).tocsc() for tree in trees]
         self._shares = [Raw().node_probabilities(tree) for tree in trees]
-        self._votes = np.zeros((pruning.n_rows, len(pruning.classes)))
+        self._votes = np.zeros((len(pruning), len(pruning.classes)))
         for at, tree in enumerate(trees):
             for leaf in tree.leaves:
                 self._add(at, int(leaf), 1.0)
-        self._is_wrong = np.ones(pruning.n_rows, dtype=bool)
-        self._changed = np.ones(pruning.n_rows, dtype=bool)
+        self._is_wrong = np.ones(len(pruning), dtype=bool)
+        self._changed = np.ones(len(pruning), dtype=bool)
 
     def cut(self, at: int, nodes: Sequence[int]) -> None:
         """Make these nodes of a tree leaves, none below another."""
@@ -124,7 +125,7 @@ class _MeanVote:
             self._changed[self._add(at, node, 1.0)] = True
 
     def errors(self) -> float:
-        """The weight of the rows of which the mean is wrong."""
+        """The weight of the rows that the mean answer classifies wrongly."""
         rows = np.flatnonzero(self._changed)
         # Rounded, so that sums that differ only by the order of additions are equal.
         self._is_wrong[rows] = np.round(self._votes[rows], 9).argmax(axis=1) != self._labels[rows]
@@ -132,7 +133,7 @@ class _MeanVote:
         return float(self._weights[self._is_wrong].sum())
 
     def _add(self, at: int, node: int, sign: float) -> npt.NDArray[np.int32]:
-        """Count what a node says of the rows that pass it; returns them."""
+        """Add the answer of a node to those for the rows that pass it; returns these rows."""
         passing = self._passing[at]
         part = slice(passing.indptr[node], passing.indptr[node + 1])
         rows: npt.NDArray[np.int32] = passing.indices[part]
@@ -144,14 +145,14 @@ def _quantile(confidence: float) -> float:
     return float(ndtri(1.0 - confidence))
 
 
-def _from_core(tree: Tree, arrays: dict[str, npt.NDArray]) -> Tree:
+def _from_core(tree: Tree, arrays: dict[str, npt.NDArray[Any]]) -> Tree:
     return Tree._trusted(n_features=tree.n_features, **arrays)
 
 
 def _majority_classes(tree: Tree) -> npt.NDArray[np.intp]:
     """The most frequent class of each node, the lower one of equals; an empty node takes its parent's."""
     # Rounded, so that sums of weights that differ only by rounding are equal.
-    majority = np.round(tree.inbag_class_counts, 9).argmax(axis=1)
+    majority: npt.NDArray[np.intp] = np.round(tree.inbag_class_counts, 9).argmax(axis=1)
     empty = np.flatnonzero(tree.inbag_class_counts.sum(axis=1) <= 0)
     for node in empty[np.argsort(tree.node_depth[empty], kind="stable")]:
         if tree.parent[node] >= 0:
@@ -217,14 +218,14 @@ def _weakest_links(tree: Tree) -> list[tuple[float, list[int]]]:
         if not alive[node] or seen != version[node]:
             continue
         nodes = [node]
-        # Links as weak as this one are cut in the same step, the upper ones swallowing those below them.
+        # Links as weak as this one are cut in the same step, the upper ones together with those below them.
         while heap and heap[0][0] <= _as_weak_as(weakest):
             _, other, seen = heapq.heappop(heap)
             if alive[other] and seen == version[other]:
                 nodes.append(other)
         cut = _topmost(tree, nodes)
         for node in cut:
-            _kill(tree, node, alive)
+            _mark_removed(tree, node, alive)
             risks.cut(node)
             leaves.cut(node)
         price = max(price, weakest)  # but for rounding they rise anyway
@@ -244,8 +245,8 @@ def _topmost(tree: Tree, nodes: list[int]) -> list[int]:
     return [node for node in nodes if not chosen.intersection(tree.path(node)[:-1].tolist())]
 
 
-def _kill(tree: Tree, node: int, alive: npt.NDArray[np.bool_]) -> None:
-    """Mark the internal nodes of a subtree as gone."""
+def _mark_removed(tree: Tree, node: int, alive: npt.NDArray[np.bool_]) -> None:
+    """Mark the internal nodes of a subtree as removed."""
     pending = [node]
     while pending:
         at = pending.pop()

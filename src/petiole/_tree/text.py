@@ -1,4 +1,4 @@
-"""Trees in words: names for features, classes and categories, the rule of every branch, text and tables."""
+"""Trees as text: names for features, classes and categories, the rule of every branch, text and tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_CATEGORIES = 8  # a longer list of categories is shortened
 
 
 class Words:
-    """What the nodes, branches and classes of a tree are called."""
+    """The names of the features, branches and classes of a tree."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class Words:
         return f"{self.tree.threshold[node]:.{self._digits[node]}g}"
 
     def top_class(self, probabilities: npt.NDArray[np.float64]) -> str:
-        """The most probable class; a question mark if there is nothing to go by."""
+        """The most probable class; a question mark if there are no rows."""
         return self.classes[int(np.argmax(probabilities))] if probabilities.any() else "?"
 
     def branch_categories(self, node: int) -> list[list[str]]:
-        """The names of the categories that take each branch of a nominal split."""
+        """The names of the categories that take each branch of a categorical split."""
         tree = self.tree
         names: list[list[str]] = [[] for _ in tree.children(node)]
         labels = self._categories[tree.feature[node]] if self._categories else None

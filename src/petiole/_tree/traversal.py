@@ -1,4 +1,4 @@
-"""Traversals map queries to weights over a tree's nodes; what the nodes say is looked up apart from that."""
+"""Traversals map queries to weights over a tree's nodes. The probabilities of nodes are looked up separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree: structure and class counts at every node, never probabilities. It does not change once made."""
+"""A tree: its splits and the class counts of every node, but no probabilities. Trees are immutable."""
 
 from __future__ import annotations
 
@@ -12,18 +12,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole import _core
 from petiole._tree import drawing, text
+from petiole._tree.arrays import (
+    COUNTS,
+    FLOATS,
+    INTS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_children,
+    check_counts,
+    check_shapes,
+    check_splits,
+    owners,
+    require,
+    require_shape,
+    starts,
+    sum_over_path,
+)
 from petiole.files import checks
 from petiole.files.checks import fields
 from petiole.files.savable import Savable
-
-IntArray = npt.NDArray[np.int32]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-
-_COUNTS = ("inbag_class_counts", "oob_class_counts")
-_FLOATS = ("threshold", *_COUNTS, "spread_weights")
-_INTS = ("feature", "child_start", "child_nodes", "missing_branch", "category_start", "category_branch")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -36,13 +47,13 @@ class Tree(Savable):
         Index of the tested feature, -1 for a leaf.
     threshold : float array (n_nodes,)
         Numeric splits send ``x <= threshold`` to branch 0, other numbers to branch 1; ``inf`` splits known
-        values from missing ones. NaN at nominal splits and leaves.
+        values from missing ones. NaN at categorical splits and leaves.
     child_start, child_nodes : int arrays (n_nodes + 1,) and (n_nodes - 1,)
         The children of node i, in branch order, are ``child_nodes[child_start[i]:child_start[i + 1]]``.
     missing_branch : int array (n_nodes,)
         The branch of a missing value; -1 spreads it over the children in proportion to ``spread_weights``.
     category_start, category_branch : int arrays (n_nodes + 1,) and (any,)
-        Nominal splits only: ``category_branch[category_start[i] + code]`` is the branch of a category, -1 if
+        Categorical splits only: ``category_branch[category_start[i] + code]`` is the branch of a category, -1 if
         it is treated as missing. The range of every other node is empty.
     inbag_class_counts, oob_class_counts : float arrays (n_nodes, K)
         Sums of the weights of the in-bag and out-of-bag rows, per class. Out-of-bag counts default to zero.
@@ -81,8 +92,8 @@ class Tree(Savable):
     spread_weights: FloatArray = None  # type: ignore[assignment]
 
     _saved = fields(
-        **{name: checks.integers("int32") for name in _INTS},
-        **{name: checks.floats(2, 0.0, checks.LARGEST) for name in _COUNTS},
+        **{name: checks.integers("int32") for name in INTS},
+        **{name: checks.floats(2, 0.0, checks.LARGEST) for name in COUNTS},
         threshold=checks.floats(1, nan=True, infinite=True),
         spread_weights=checks.floats(1, 0.0, checks.LARGEST),
         n_features=checks.whole(0, 2**31 - 1),
@@ -93,18 +104,18 @@ class Tree(Savable):
     plot = drawing.plot
 
     def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in (*_INTS, *_FLOATS)}
+        given = {name: getattr(self, name) for name in (*INTS, *FLOATS)}
         absent = {name for name in ("oob_class_counts", "spread_weights") if given[name] is None}
-        arrays = {name: _as_array(name, values) for name, values in given.items() if name not in absent}
+        arrays = {name: as_array(name, values) for name, values in given.items() if name not in absent}
         self._store(arrays, self.n_features)
         self._check_restored()
 
     def _check_restored(self) -> None:
-        _check_shapes(self)
-        _check_children(self)
-        _check_splits(self)
-        for name in (*_COUNTS, "spread_weights"):
-            _check_counts(name, getattr(self, name))
+        check_shapes(self)
+        check_children(self)
+        check_splits(self)
+        for name in (*COUNTS, "spread_weights"):
+            check_counts(name, getattr(self, name))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tree to a file that :func:`petiole.load` reads; nothing is pickled."""
@@ -132,20 +143,20 @@ class Tree(Savable):
         n_features: int | None = None,
     ) -> Tree:
         """A binary tree of numeric splits; at a leaf feature, left and right are -1. Node ids are kept."""
-        tests, cuts = _as_array("feature", feature), _as_array("threshold", threshold)
-        children = {"left": _as_array("left", left), "right": _as_array("right", right)}
+        tests, cuts = as_array("feature", feature), as_array("threshold", threshold)
+        children = {"left": as_array("left", left), "right": as_array("right", right)}
         n, is_split = tests.size, tests >= 0
         for name, array in {"feature": tests, "threshold": cuts, **children}.items():
-            _require_shape(name, array, (n,), "one entry per node")
+            require_shape(name, array, (n,), "one entry per node")
         for name, array in children.items():
-            _require(is_split | (array == -1), name, array, "a leaf (feature -1) has no children; use -1")
+            require(is_split | (array == -1), name, array, "a leaf (feature -1) has no children; use -1")
             is_node = (array > 0) & (array < n)
-            _require(~is_split | is_node, name, array, f"must be a node from 1 to {n - 1}, or feature -1")
+            require(~is_split | is_node, name, array, f"must be a node from 1 to {n - 1}, or feature -1")
         flat = np.column_stack(list(children.values()))[is_split].ravel()
         none: Any = np.zeros(n + 1, dtype=np.int32)
         counts: Any = inbag_class_counts, oob_class_counts, n_features
         cuts = np.where(is_split, cuts, np.nan)
-        return cls(tests, cuts, _starts(2 * is_split), flat, none[1:] - 1, none, none[:0], *counts)
+        return cls(tests, cuts, starts(2 * is_split), flat, none[1:] - 1, none, none[:0], *counts)
 
     def _store(self, arrays: dict[str, npt.NDArray[Any]], n_features: int | None) -> None:
         if arrays.get("oob_class_counts") is None:
@@ -154,7 +165,7 @@ class Tree(Savable):
             counts = arrays["inbag_class_counts"]
             with np.errstate(over="ignore", invalid="ignore"):
                 arrays = arrays | {"spread_weights": counts.sum(axis=1) if counts.ndim == 2 else counts}
-        for names, dtype in ((_INTS, np.int32), (_FLOATS, np.float64)):
+        for names, dtype in ((INTS, np.int32), (FLOATS, np.float64)):
             for name in names:
                 vars(self)[name] = _read_only(np.ascontiguousarray(arrays[name], dtype=dtype))
         if n_features is None:
@@ -162,7 +173,7 @@ class Tree(Savable):
         vars(self)["n_features"] = operator.index(n_features)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in (*_INTS, *_FLOATS, "n_features")}
+        return {name: vars(self)[name] for name in (*INTS, *FLOATS, "n_features")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._store(state, state["n_features"])
@@ -211,33 +222,31 @@ class Tree(Savable):
     def parent(self) -> IntArray:
         """The parent of every node, -1 for the root."""
         parent = np.full(self.n_nodes, -1, dtype=np.int32)
-        parent[self.child_nodes] = _owners(self.child_start)
+        parent[self.child_nodes] = owners(self.child_start)
         return _read_only(parent)
 
     @functools.cached_property
     def node_depth(self) -> IntArray:
         """Depth of every node, 0 for the root."""
-        return _read_only(_sum_over_path(self.parent, np.ones(self.n_nodes, dtype=np.int32))[0])
+        return _read_only(sum_over_path(self.parent, np.ones(self.n_nodes, dtype=np.int32))[0])
 
     @functools.cached_property
     def structure(self) -> bytes:
         """Equal for trees with the same splits, whatever their counts."""
         digest = hashlib.blake2b(digest_size=16)
-        for name in (*_INTS, "threshold"):
+        for name in (*INTS, "threshold"):
             digest.update(np.ascontiguousarray(vars(self)[name]).view(np.uint8).data)
         return digest.digest()
 
     @functools.cached_property
-    def router(self) -> Any:
+    def router(self) -> _core.Router:
         """The core's object that sends rows down this tree."""
-        from petiole import _core
-
         return _core.Router(self.arrays)
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that make the tree, by name, without the out-of-bag counts."""
-        return {name: vars(self)[name] for name in (*_INTS, "threshold", "inbag_class_counts", "spread_weights")}
+        return {name: vars(self)[name] for name in (*INTS, "threshold", "inbag_class_counts", "spread_weights")}
 
     @functools.cached_property
     def weights(self) -> FloatArray:
@@ -245,10 +254,8 @@ class Tree(Savable):
         return _read_only(self.inbag_class_counts.sum(axis=1))
 
     @functools.cached_property
-    def node_counts(self) -> Any:
+    def node_counts(self) -> _core.NodeCounts:
         """The core's view of the in-bag counts, on which leaf estimators work."""
-        from petiole import _core
-
         top_down = np.argsort(self.node_depth, kind="stable").astype(np.int32)
         return _core.NodeCounts(self.parent, top_down, self.is_leaf.view(np.uint8), self.inbag_class_counts)
 
@@ -276,20 +283,19 @@ class Tree(Savable):
             isinstance(other, Tree)
             and self.n_features == other.n_features
             and all(
-                np.array_equal(getattr(self, name), getattr(other, name))
-                for name in (*_INTS, *_COUNTS, "spread_weights")
+                np.array_equal(getattr(self, name), getattr(other, name)) for name in (*INTS, *COUNTS, "spread_weights")
             )
             and np.array_equal(self.threshold, other.threshold, equal_nan=True)
         )
 
     def with_counts(self, inbag: npt.ArrayLike | None = None, oob: npt.ArrayLike | None = None) -> Tree:
         """The same structure with other class counts; ``None`` keeps the present ones."""
-        given = zip(_COUNTS, (inbag, oob), strict=True)
-        changed = {name: _as_array(name, values) for name, values in given if values is not None}
+        given = zip(COUNTS, (inbag, oob), strict=True)
+        changed = {name: as_array(name, values) for name, values in given if values is not None}
         tree = Tree._trusted(**self.__getstate__() | changed)
-        _check_shapes(tree)
+        check_shapes(tree)
         for name in changed:
-            _check_counts(name, changed[name])
+            check_counts(name, changed[name])
         shared = ("is_leaf", "leaves", "kind", "parent", "node_depth", "router", "structure")
         vars(tree).update({name: vars(self)[name] for name in shared if name in vars(self)})
         return tree
@@ -298,13 +304,13 @@ class Tree(Savable):
         """The tree in which these nodes (ids, or a mask over all) are leaves. The rest keep their order."""
         cut = np.zeros(self.n_nodes, dtype=bool)
         cut[self._node_ids(nodes)] = True
-        n_cut_above, _ = _sum_over_path(self.parent, cut[self.parent].astype(np.int32))
+        n_cut_above, _ = sum_over_path(self.parent, cut[self.parent].astype(np.int32))
         keep = n_cut_above == 0
         is_split = keep & ~cut & ~self.is_leaf
         new_id = np.cumsum(keep) - 1
 
         def kept_ranges(start: IntArray) -> tuple[IntArray, BoolArray]:
-            return _starts((np.diff(start) * is_split)[keep]), is_split[_owners(start)]
+            return starts((np.diff(start) * is_split)[keep]), is_split[owners(start)]
 
         child_start, kept_children = kept_ranges(self.child_start)
         category_start, kept_categories = kept_ranges(self.category_start)
@@ -324,10 +330,10 @@ class Tree(Savable):
 
     def _node_ids(self, nodes: npt.ArrayLike) -> npt.NDArray[Any]:
         if np.asarray(nodes).dtype == bool:
-            _require_shape("nodes", np.asarray(nodes), (self.n_nodes,), "a mask has one entry per node")
+            require_shape("nodes", np.asarray(nodes), (self.n_nodes,), "a mask has one entry per node")
             return np.flatnonzero(nodes)
-        ids, last = np.atleast_1d(_as_array("nodes", nodes)), self.n_nodes - 1
-        _require((ids >= 0) & (ids <= last), "nodes", ids, f"the tree has nodes 0 to {last}")
+        ids, last = np.atleast_1d(as_array("nodes", nodes)), self.n_nodes - 1
+        require((ids >= 0) & (ids <= last), "nodes", ids, f"the tree has nodes 0 to {last}")
         return ids
 
 
@@ -335,120 +341,3 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _starts(sizes: npt.NDArray[Any]) -> IntArray:
-    """Where each node's range begins in a flat array, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-
-
-def _owners(start: IntArray) -> npt.NDArray[np.intp]:
-    """The node that each entry of a flat array belongs to."""
-    return np.repeat(np.arange(start.size - 1), np.diff(start))
-
-
-def _sum_over_path(parent: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
-    """Sum of ``value`` over each node and its ancestors below the root; and an ancestor, 0 unless in a cycle.
-
-    Pointer doubling: each round adds the sum of the ancestor reached so far, then jumps as far again. With
-    parents 0 <- a <- b <- c, round one gives c the sum of (b, c) and the ancestor a, round two adds a's.
-    log2(n) rounds reach the root of any tree, and end in a cycle too.
-    """
-    total, ancestor = value.copy(), np.maximum(parent, 0)
-    total[0] = 0
-    for _ in range(parent.size.bit_length()):
-        if not ancestor.any():
-            break
-        total += total[ancestor]
-        ancestor = ancestor[ancestor]
-    return total, ancestor
-
-
-def _as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A copy with the dtype that belongs to the name, refused if that would change a value."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name}: not an array ({error}); give every row the same length") from None
-    is_float = name in _FLOATS
-    if array.size and array.dtype.kind not in ("iuf" if is_float else "iu"):
-        raise ValueError(f"{name}: holds {array.dtype}; must hold {'numbers' if is_float else 'integers'}")
-    limits = np.iinfo(np.int32)
-    if array.size and not is_float and not (limits.min <= array.min() and array.max() <= limits.max):
-        raise ValueError(f"{name}: values from {array.min()} to {array.max()}; must fit in 32 bits")
-    return array.astype(np.float64 if is_float else np.int32)
-
-
-def _require(ok: BoolArray, name: str, values: npt.NDArray[Any], remedy: str, owner: Any = None) -> None:
-    """Raise for the first entry that is not ok; ``owner`` is the node of each entry, if not its index."""
-    if not ok.all():
-        i = int(np.argmin(ok))
-        node = "" if owner is None else f" (node {owner[i]})"
-        raise ValueError(f"{name}[{i}] = {values[i]}{node}: {remedy}")
-
-
-def _require_shape(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], remedy: str) -> None:
-    if array.shape != shape:
-        raise ValueError(f"{name}: has shape {array.shape}, must be {shape}: {remedy}")
-
-
-def _check_shapes(tree: Tree) -> None:
-    n = tree.feature.size
-    _require_shape("feature", tree.feature, (max(n, 1),), "a 1-D array with at least one node, the root")
-    for name in ("threshold", "missing_branch", "spread_weights"):
-        _require_shape(name, getattr(tree, name), (n,), "one entry per node, as in feature")
-    for starts, flat in (("child_start", "child_nodes"), ("category_start", "category_branch")):
-        start, entries = getattr(tree, starts), getattr(tree, flat)
-        _require_shape(starts, start, (n + 1,), "one entry per node and the end")
-        _require_shape(flat, entries, (entries.size,), "must be 1-D")
-        ok = np.append(start[0] == 0, start[1:] >= start[:-1])
-        _require(ok, starts, start, "must begin with 0 and never decrease")
-        if start[-1] != entries.size:
-            raise ValueError(f"{starts}[{n}] = {start[-1]}: must be the length of {flat}, {entries.size}")
-    n_classes = max((1, *tree.inbag_class_counts.shape[1:2]))
-    for name in _COUNTS:
-        _require_shape(name, getattr(tree, name), (n, n_classes), "a row per node, a column per class")
-
-
-def _check_children(tree: Tree) -> None:
-    n, nodes = tree.n_nodes, tree.child_nodes
-    remedy = f"must be a node from 1 to {n - 1}; the root is nobody's child"
-    _require((nodes > 0) & (nodes < n), "child_nodes", nodes, remedy, _owners(tree.child_start))
-    times = np.bincount(nodes, minlength=n)
-    times[0] = 1
-    if (times != 1).any():
-        node = int(np.argmax(times != 1))
-        raise ValueError(f"child_nodes: node {node} is there {times[node]} times; list it as a child once")
-    _, top = _sum_over_path(tree.parent, np.zeros(n, dtype=np.int32))
-    if top.any():
-        problem = f"node {np.argmax(top > 0)} cannot be reached from the root, its ancestors form a cycle"
-        raise ValueError(f"child_nodes: {problem}; make every path begin at node 0")
-
-
-def _check_splits(tree: Tree) -> None:
-    feature, threshold, missing, is_leaf = tree.feature, tree.threshold, tree.missing_branch, tree.is_leaf
-    n_children, is_numeric = np.diff(tree.child_start), tree.kind == "numeric"
-    owner, branch = _owners(tree.category_start), tree.category_branch
-    if not 0 <= tree.n_features <= np.iinfo(np.int32).max:
-        raise ValueError(f"n_features={tree.n_features}: must be 0 or more and fit in 32 bits")
-    fits = (feature >= -1) & (feature < tree.n_features)
-    _require(fits, "feature", feature, f"must be -1 (leaf) or below n_features={tree.n_features}")
-    _require(~is_leaf | (n_children == 0), "feature", feature, "a leaf has no children; name the feature")
-    _require(is_leaf | (n_children >= 2), "feature", feature, "a split needs 2 children or more; or use -1")
-    _require(~is_leaf[owner], "category_branch", branch, "a leaf has no categories", owner)
-    remedy = "a numeric split needs a number or inf, a nominal one its categories in category_branch"
-    _require(~is_numeric | (threshold > -np.inf), "threshold", threshold, remedy)
-    _require(is_numeric | np.isnan(threshold), "threshold", threshold, "not a numeric split; use NaN")
-    fits = (missing >= -1) & (missing < n_children)
-    _require(fits, "missing_branch", missing, "must be a branch of the node, or -1 to spread over all")
-    fits = ~is_numeric | (n_children == 2) | ((n_children == 3) & (missing == 2))
-    _require(fits, "missing_branch", missing, "a numeric split has a third branch only for missing values")
-    fits = (branch >= -1) & (branch < n_children[owner])
-    _require(fits, "category_branch", branch, "must be a branch of the node, or -1 (as missing)", owner)
-
-
-def _check_counts(name: str, counts: FloatArray) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        by_node = counts.reshape(len(counts), -1)
-        ok = (by_node >= 0).all(axis=1) & np.isfinite(by_node.sum(axis=1))
-    _require(ok, name, counts, "must be finite sums of weights, 0 or more")

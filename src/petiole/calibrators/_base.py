@@ -1,4 +1,4 @@
-"""What calibrators share: scores and labels are checked, many classes are taken one against the rest."""
+"""The base class of calibrators: checks scores and labels, and takes many classes one against the rest."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from petiole._table.columns import Floats
 from petiole._table.frames import Array, as_array
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
+from petiole._table.rows import rows_that_count
 from petiole._table.weights import weights_in_rows
 from petiole.files import checks
 from petiole.files.checks import fields, require
@@ -61,7 +62,7 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
         return {1: 0, 2: 1}.get(n_classes, n_classes)
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from scores beside the labels.
+        """Fit the calibrator to scores and labels.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
     # What a subclass may provide.
 
     def _check_parameters(self) -> None:
-        """Raise if a parameter is no good."""
+        """Raise if a parameter is invalid."""
 
     def _read(self, scores: Any) -> Floats:
         return read_scores(scores)
@@ -125,8 +126,8 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
         """Learn from data that are known to be good; classes may lack rows."""
         if weights is None:
             weights = np.ones(len(codes))
-        elif not weights.all():
-            kept = np.flatnonzero(weights)
+        kept = rows_that_count(weights)
+        if kept is not None:
             table, codes, weights = table[kept], codes[kept], weights[kept]
         calibrators = self._learn_all(table, codes, weights, len(classes))
         totals = np.bincount(codes, weights, minlength=len(classes))
@@ -149,7 +150,7 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
         return hasattr(self, "calibrators_")
 
     def __sklearn_tags__(self) -> Any:
-        # What goes in are scores, not attributes: a column has a meaning, and one dimension is enough.
+        # The input are scores, not features: each column belongs to a class, and one dimension is enough.
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.one_d_array = True

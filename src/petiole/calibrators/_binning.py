@@ -1,4 +1,4 @@
-"""Bins of equal counts: Zadrozny & Elkan's way from scores to probabilities, and the edges it needs."""
+"""Bins of equal counts, by which Zadrozny & Elkan turn scores into probabilities, and their edges."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class BinningCalibrator(ScoreCalibrator):
     Parameters
     ----------
     n_bins : int, default=10
-        The paper's b: how many bins to ask for. More resolve more and vary more.
+        The paper's b: the number of bins. More bins have a finer resolution and a larger variance.
 
     Attributes
     ----------

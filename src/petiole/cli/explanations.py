@@ -1,4 +1,4 @@
-"""Why a model says what it says of one row: sections for every kind of classifier."""
+"""Explanations of the probability of one row: sections for every kind of classifier."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.base import encode_queries
 from petiole._classifiers.ensemble import ForestClassifier
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier, value_numbers
@@ -24,11 +25,11 @@ from petiole.cli.screen import Section
 Floats = NDArray[np.float64]
 MOST_COUNTS = 4  # classes whose counts are shown side by side
 MOST_LEAVES = 8
-MOST_ATTRIBUTES = 8
+MOST_FEATURES = 8
 
 
 def reasons_of(model: Any, query: Any, k: int, n_shown: int) -> list[Section]:
-    """What can be told about the probability of class number k for one row."""
+    """The sections that explain the probability of class number k for one row."""
     if isinstance(model, PETClassifier):
         return _tree_reasons(model, query, k)
     if isinstance(model, ForestClassifier):
@@ -47,14 +48,14 @@ def reasons_of(model: Any, query: Any, k: int, n_shown: int) -> list[Section]:
 
 
 def _tree_reasons(model: PETClassifier, query: Any, k: int) -> list[Section]:
-    matrix = model._encode(query)
+    matrix = encode_queries(model, query)
     tree, words = model.tree_, _words(model, model.tree_)
     weights = traversal.leaf_weights(tree, matrix)
     leaf = int(traversal.leaf_ids(tree, matrix)[0])
     several = weights.nnz > 1
     note = f"Leaf estimator: {model.smoothing_}."
     if several:
-        note += f" Missing values spread the row over {weights.nnz} leaves; shown is the heaviest way."
+        note += f" Missing values spread the row over {weights.nnz} leaves; the path of largest weight is shown."
     sections = [_path_section("From the root to the leaf", tree, words, leaf, k, note, model.node_probabilities_)]
     return [*sections, _leaves_section(tree, words, weights, k, model.node_probabilities_)] if several else sections
 
@@ -62,7 +63,7 @@ def _tree_reasons(model: PETClassifier, query: Any, k: int) -> list[Section]:
 def _path_section(
     title: str, tree: Tree, words: Words, leaf: int, k: int, note: str, table: Floats | None, key: str = "path"
 ) -> Section:
-    """A row for each node on the way: the rule, the counts, the share of the class, what the estimator says."""
+    """A row for each node on the way: the rule, the counts, the share of the class, the estimate."""
     label = words.classes[k]
     shown = range(tree.n_classes) if tree.n_classes <= MOST_COUNTS else [k]
     header = ["rule", "rows", *(f"of {words.classes[c]}" for c in shown), f"share of {label}"]
@@ -114,7 +115,7 @@ def _number(value: Any) -> str:
 
 def _forest_summary(model: Any, query: Any, k: int) -> list[Section]:
     label = str(model.classes_[k])
-    shares, sizes, attributes = _leaf_facts(model, query, k)
+    shares, sizes, tested = _leaf_facts(model, query, k)
     low, middle, high = np.quantile(shares, [0.1, 0.5, 0.9])
     votes = int((shares > 0.5).sum())
     facts: list[list[Any]] = [
@@ -124,18 +125,18 @@ def _forest_summary(model: Any, query: Any, k: int) -> list[Section]:
         ["... in the middle 80% of trees", f"{low:.3f} to {high:.3f} (median {middle:.3f})"],
         ["rows in a leaf: median", _number(np.median(sizes))],
     ]
-    total = sum(attributes.values()) or 1
-    asked = [[name, f"{count / total:.3f}"] for name, count in attributes.most_common()]
+    total = sum(tested.values()) or 1
+    asked = [[name, f"{count / total:.3f}"] for name, count in tested.most_common()]
     return [
         Section("The trees", ["", "value"], facts, _how(model), "trees"),
         *_components(model, query, k),
-        Section("What they ask on the way", ["column", "share of the tests"], asked, key="tests", most=MOST_ATTRIBUTES),
+        Section("Features tested on the way", ["column", "share of the tests"], asked, key="tests", most=MOST_FEATURES),
     ]
 
 
 def _leaf_facts(model: Any, query: Any, k: int) -> tuple[Floats, Floats, Counter[str]]:
-    """The share of the class and the rows in each tree's leaf, and how often each column is asked on the way."""
-    matrix, shares, sizes = model._encode(query), [], []
+    """The share of the class and the rows in each tree's leaf, and how often each feature is tested on the way."""
+    matrix, shares, sizes = encode_queries(model, query), [], []
     names = model.encoder_.feature_names or [f"x{j}" for j in range(model.n_features_in_)]
     asked: Counter[str] = Counter()
     for tree in model.trees_:
@@ -150,11 +151,11 @@ def _leaf_facts(model: Any, query: Any, k: int) -> tuple[Floats, Floats, Counter
 
 def _how(model: Any) -> str:
     if isinstance(model, ProbabilityForestClassifier):
-        return "The answer pools what several statistics of the leaves say; the weights were learned out of bag."
+        return "The answer combines several statistics of the leaves, by weights that were learned on out-of-bag rows."
     if isinstance(model, MOBESPClassifier):
         return (
             "The answer (MOB-ESP) is the mean frequency, in the leaves of the row, of the out-of-bag rows that the "
-            "forest votes into the same class as it."
+            "forest gives the same vote."
         )
     if isinstance(model, BaggedPETClassifier):
         return f"The answer is the mean over trees; leaf estimator: {getattr(model, 'smoothing_', model.smoothing)}."
@@ -179,7 +180,7 @@ def _forest_paths(model: Any, query: Any, k: int, n_shown: int) -> list[Section]
     if not n_shown:
         return []
     shares, _, _ = _leaf_facts(model, query, k)
-    matrix = model._encode(query)
+    matrix = encode_queries(model, query)
     nearest = np.argsort(np.abs(shares - shares.mean()), kind="stable")[:n_shown]
     sections = []
     for number in sorted(nearest.tolist()):
@@ -224,12 +225,12 @@ def _value(value: Any) -> str:
 
 def _bayes_reasons(model: BinnedNaiveBayesClassifier, query: Any, k: int) -> list[Section]:
     """The factor by which each column multiplies the odds of the class against the others together."""
-    matrix = model._encode(query)
+    matrix = encode_queries(model, query)
     names = model.encoder_.feature_names or [f"x{j}" for j in range(model.n_features_in_)]
     rows: list[tuple[str, str, float]] = []
     for j, name in enumerate(names):
         if np.isnan(matrix[0, j]):
-            rows.append((name, "missing: no part in it", 1.0))
+            rows.append((name, "missing: not used", 1.0))
             continue
         number = int(value_numbers(matrix[:, j], model.edges_[j])[0])
         factors = np.exp(model.feature_log_prob_[j][number])

@@ -1,4 +1,4 @@
-"""One look at labelled rows for all commands: columns that name rows are left out, other suspicions are told."""
+"""Inspection of labelled rows for all commands: identifiers are left out, other suspicions are reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ROWS_AT_ONCE = 1 << 17
 
 
 def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
-    """The table without columns that look like identifiers, unless the user says what kind of attribute they are."""
+    """The table without columns that look like identifiers, unless the user says what kind of feature they are."""
     from petiole.study.inspection import identifiers
 
     left_out = _left_out(identifiers(_encoded(table)), table.columns, roles, table.label)
@@ -28,17 +28,17 @@ def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
 
 
 def _left_out(found: Sequence[str], columns: Collection[str], roles: Roles, label: str) -> list[str]:
-    left_out = [name for name in found if name not in {*roles.nominal, *roles.numeric}]
+    left_out = [name for name in found if name not in {*roles.categorical, *roles.numeric}]
     if len(left_out) == len(columns):
         raise WrongInput(
             f"{label} has nothing to learn from: in {_named(left_out)} nearly every row has a value of its own, as in "
-            "identifiers; name attributes with --numeric or --nominal"
+            "identifiers; name features with --numeric or --nominal"
         )
     return left_out
 
 
 def about_left_out(names: Sequence[str]) -> list[str]:
-    """What to tell of columns that were left out.
+    """The note about columns that were left out.
 
     >>> about_left_out(["customer"])
     ["Column 'customer' looks like an identifier and is left out, since nearly every row has a value of its own: name \
@@ -116,7 +116,7 @@ def inspect_parts(
     from petiole.study.inspection import warn_of_doubtful_numbers
 
     every = max(1, n_rows // ROWS_OF_SAMPLE)
-    watches, sample = _pass_over(dataset, features, roles, every, batch_rows)
+    watches, sample = _scan_columns(dataset, features, roles, every, batch_rows)
     found = [name for name, watch in watches.items() if watch.is_identifier]
     left_out = _left_out(found, features, roles, label)
     kept = {name: watch for name, watch in watches.items() if name not in left_out}
@@ -124,10 +124,10 @@ def inspect_parts(
     return left_out, [*warnings, *_warnings_about_sample(sample, left_out, roles, n_rows)]
 
 
-def _pass_over(
+def _scan_columns(
     dataset: Any, features: Sequence[str], roles: Roles, every: int, batch_rows: int
 ) -> tuple[dict[str, ColumnWatch], list[Any]]:
-    """What was seen of each column, and every so many-th row, as tables."""
+    """The watch of each column, and every so many-th row, as tables."""
     import numpy as np
     import pyarrow as pa
 
@@ -138,7 +138,7 @@ def _pass_over(
     columns = [*features, *(name for name in (roles.target, roles.weight) if name)]
     for batch in _batches(dataset, columns, min(batch_rows, MOST_ROWS_AT_ONCE)):
         for name, watch in watches.items():
-            _add(watch, batch.column(name), name in roles.nominal)
+            _add(watch, batch.column(name), name in roles.categorical)
         rows = pa.array(np.arange(-start % every, batch.num_rows, every))
         sampled.append(pa.Table.from_batches([batch]).take(rows))
         start += batch.num_rows
@@ -187,6 +187,6 @@ def _sampled_table(sample: list[Any], left_out: list[str], roles: Roles) -> Tabl
     rows = rows.filter(rows[roles.target].is_valid())
     weights = None if roles.weight is None else rows[roles.weight].to_numpy()
     X = rows.drop_columns([*left_out, *(name for name in (roles.target, roles.weight) if name)])
-    for name in roles.nominal:
+    for name in roles.categorical:
         X = X.set_column(X.column_names.index(name), name, X[name].cast(pa.string()))
     return _table(X, rows[roles.target].to_numpy(), weights, X.column_names)

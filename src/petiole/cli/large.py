@@ -53,7 +53,7 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
     left_out, warnings = inspect_parts(dataset, features, roles, label=text, n_rows=n_rows, batch_rows=batch_rows)
     tell(warnings, quiet)
     features = [name for name in features if name not in left_out]
-    _tell_nominal(model, columns, features, roles)
+    _set_categorical_features(model, columns, features, roles)
     started = time.perf_counter()
     fit(
         model,
@@ -106,19 +106,19 @@ def _features(columns: dict[str, Any], roles: Roles, text: str) -> list[str]:
     return [name for name in columns if name not in left_out]
 
 
-def _tell_nominal(model: Any, columns: dict[str, Any], features: list[str], roles: Roles) -> None:
-    """Columns of texts are nominal by themselves; others only if the user says so."""
+def _set_categorical_features(model: Any, columns: dict[str, Any], features: list[str], roles: Roles) -> None:
+    """Columns of texts are categorical by default; others only if the user says so."""
     from pyarrow import types
 
-    texts = [name for name in features if _is_nominal(columns[name], types)]
+    texts = [name for name in features if _is_categorical(columns[name], types)]
     wrong = [name for name in roles.numeric if name in texts]
     if wrong:
         raise WrongInput(f"--numeric {wrong[0]}: is a column of {columns[wrong[0]]}; write numbers into the file")
-    if roles.nominal:
-        model.set_params(categorical_features=[name for name in features if name in texts or name in roles.nominal])
+    if roles.categorical:
+        model.set_params(categorical_features=[name for name in features if name in texts or name in roles.categorical])
 
 
-def _is_nominal(kind: Any, types: Any) -> bool:
+def _is_categorical(kind: Any, types: Any) -> bool:
     if types.is_dictionary(kind):
         kind = kind.value_type
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import sys
 import time
 import warnings
@@ -13,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from petiole._validation import thread_count
 from petiole.cli.errors import WrongInput, nearest_of
 from petiole.cli.io.labelled import Labelled
-from petiole.cli.io.model_columns import INNER, find_encoder
+from petiole.cli.io.model_columns import find_encoder, with_inner_classifiers
 from petiole.cli.progress import expecting
 
 TRIAL_SHARE = 32  # one tree of so many is grown to see how long all take
@@ -23,7 +23,7 @@ TRIAL_SHARE = 32  # one tree of so many is grown to see how long all take
 
 @dataclass(frozen=True)
 class Fitted:
-    """What there is to tell of a fit: rows, the kinds of the columns that were learned from, and what was noted."""
+    """Facts about a fit: rows, the kinds of the features, and notes."""
 
     n_rows: int
     kinds: dict[str, str]
@@ -35,7 +35,7 @@ class Fitted:
 def n_processors(jobs: int | None) -> int:
     """How many processors to use; all by default."""
     if jobs is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return thread_count(-1)
     if jobs < 1:
         raise WrongInput(f"--jobs {jobs}: must be a whole number at least 1")
     return jobs
@@ -90,7 +90,7 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
 
 
 def _expected_seconds(model: Any, X: Any, y: Any, arguments: dict[str, Any]) -> float:
-    """How long a forest will take, from a few of its trees; 0 if that cannot be told."""
+    """How long a forest will take, from a few of its trees; 0 if that is not known."""
     from sklearn.base import clone
 
     n_trees = getattr(model, "n_estimators", 0)
@@ -105,7 +105,7 @@ def _expected_seconds(model: Any, X: Any, y: Any, arguments: dict[str, Any]) -> 
 
 
 def remember_names(model: Any, names: list[str]) -> None:
-    """Tell a model that was fitted to an array, for want of a library for frames, what the columns are called."""
+    """Set the column names of a model that was fitted to an array, for lack of a library for frames."""
     encoder = find_encoder(model)
     if encoder is not None:
         encoder.feature_names = names
@@ -120,8 +120,7 @@ def load_model(path: str, jobs: int | None = None) -> Any:
     if not hasattr(model, "predict_proba"):
         raise WrongInput(f"{path}: holds a {type(model).__name__}, which gives no probabilities of rows")
     n_jobs = n_processors(jobs)
-    parts = [model, *(getattr(model, name, None) for name in INNER)]
-    for part in parts:
+    for part in with_inner_classifiers(model):
         if hasattr(part, "n_jobs"):
             part.n_jobs = n_jobs
     return model

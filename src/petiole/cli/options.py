@@ -12,7 +12,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file (CSV, Parquet, Arrow or ARFF, CSV and ARFF also gzipped), - for standard input, or the name of a "
+        help="A file (CSV, Parquet, Arrow or ARFF; CSV and ARFF also gzipped), - for standard input, or the name of a "
         "data set such as iris.",
         show_default=False,
     ),
@@ -24,7 +24,7 @@ Target = Annotated[
         "--target",
         "-t",
         metavar="COLUMN",
-        help="The column with the class.",
+        help="The column that holds the labels.",
         rich_help_panel=COLUMNS,
         show_default=False,
     ),
@@ -34,13 +34,13 @@ Nominal = Annotated[
     typer.Option(
         "--nominal",
         metavar="A,B",
-        help="Columns of names, though they look like numbers.",
+        help="Columns to take as categorical even if they look like numbers.",
         rich_help_panel=COLUMNS,
     ),
 ]
 Numeric = Annotated[
     list[str] | None,
-    typer.Option("--numeric", metavar="A,B", help="Columns that must be numbers.", rich_help_panel=COLUMNS),
+    typer.Option("--numeric", metavar="A,B", help="Columns to take as numeric.", rich_help_panel=COLUMNS),
 ]
 Drop = Annotated[
     list[str] | None,
@@ -51,7 +51,7 @@ Ids = Annotated[
     typer.Option(
         "--id",
         metavar="A,B",
-        help="Columns that name rows: not used, but kept beside predictions.",
+        help="Columns that identify rows: not used as features, but copied into predictions.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -60,7 +60,7 @@ Weight = Annotated[
     typer.Option(
         "--weight",
         metavar="COLUMN",
-        help="How many rows each row stands for.",
+        help="The column with the weight of each row.",
         rich_help_panel=COLUMNS,
         show_default=False,
     ),
@@ -70,7 +70,7 @@ Missing = Annotated[
     typer.Option(
         "--missing",
         metavar="A,B",
-        help="Cells of CSV that mean 'no value', besides empty ones.",
+        help="Texts of CSV cells that mean a missing value, besides empty cells.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -79,7 +79,7 @@ Encoding = Annotated[
     typer.Option(
         "--encoding",
         metavar="NAME",
-        help="Of CSV and ARFF; UTF-8 by default.",
+        help="Character encoding of CSV and ARFF files; UTF-8 by default.",
         rich_help_panel=COLUMNS,
         show_default=False,
     ),
@@ -89,8 +89,8 @@ Costs = Annotated[
     typer.Option(
         "--costs",
         metavar="TABLE",
-        help="A CSV file (a row per decision, a column per true class), or 'decision:truth=cost' with commas between: "
-        "'yes:no=5,no:yes=1'. * stands for any class; right answers cost 0 unless said.",
+        help="Costs of decisions: a CSV file (a row per decision, a column per true class), or a list "
+        "'decision:truth=cost' such as 'yes:no=5,no:yes=1'. * stands for any class; right answers cost 0 by default.",
         show_default=False,
     ),
 ]
@@ -100,11 +100,11 @@ Jobs = Annotated[
         "--jobs",
         "-j",
         metavar="N",
-        help="Processors to use; all by default. Results do not depend on it.",
+        help="Number of processors to use; all by default. Results do not depend on it.",
         rich_help_panel=RUN,
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything that is drawn.", rich_help_panel=RUN)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary, no progress, no notes.", rich_help_panel=RUN)]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.", rich_help_panel=OUTPUT)]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random numbers.", rich_help_panel=RUN)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary, progress or notes.", rich_help_panel=RUN)]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.", rich_help_panel=OUTPUT)]

@@ -14,7 +14,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Waiting:
-    """A bar on standard error; made for ``petiole.study.compare_methods`` as well as for the commands.
+    """Progress (see ``petiole._progress``) on standard error, for work that may take only a moment.
 
     >>> waiting = Waiting(quiet=True)
     >>> waiting.start(2), waiting.advance("first"), waiting.stop()
@@ -40,12 +40,15 @@ class Waiting:
         self._timer.start()
 
     def advance(self, text: str = "", steps: float = 1) -> None:
-        """So many steps are done; ``text`` says what comes, or came."""
+        """Report that so many steps are done; ``text`` names the next or last one."""
         self.reach(self._done + steps, text)
 
     def reach(self, done: float, text: str = "") -> None:
         """So many steps are done altogether."""
-        self._done, self._what = done, text or self._what
+        *messages, state = text.split("\n")
+        self._done, self._what = done, state or self._what
+        for message in messages if not self._quiet else ():
+            self._keep(message)
         with self._lock:
             if self._bar is not None:
                 self._bar.update(0, completed=done, description=self._what)
@@ -61,6 +64,13 @@ class Waiting:
             if self._bar is not None:
                 self._bar.stop()
                 self._bar = None
+
+    def _keep(self, message: str) -> None:
+        with self._lock:
+            if self._bar is not None:
+                self._bar.console.print(message, markup=False)
+            else:
+                print(message, file=sys.stderr, flush=True)
 
     def _appear(self) -> None:
         if not sys.stderr.isatty():
@@ -105,7 +115,7 @@ def waiting(what: str, total: float, quiet: bool) -> Iterator[Waiting]:
 
 @contextmanager
 def expecting(what: str, seconds: float, quiet: bool) -> Iterator[None]:
-    """A bar for work that does not say how far it is, but is expected to take so many seconds."""
+    """A bar for work that reports no progress but is expected to take so many seconds."""
     over = threading.Event()
 
     def tick(bar: Waiting) -> None:

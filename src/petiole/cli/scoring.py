@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from petiole.cli.errors import WrongInput
-from petiole.cli.io.batches import Batch, Batches, open_batches, rows_at_once
+from petiole.cli.io.batches import Batches, RowBatch, open_batches, rows_at_once
 from petiole.cli.io.labelled import NAMED_TARGET, Roles, unknown_column
 from petiole.cli.io.model_columns import ModelColumns
 from petiole.cli.io.sources import Source
@@ -21,13 +21,13 @@ from petiole.cli.progress import waiting
 class Scored:
     """Some rows with their probabilities."""
 
-    batch: Batch
+    batch: RowBatch
     table: Any  # as the model took it
     proba: NDArray[np.float64]
 
 
 class Scorer:
-    """Reads a file as a model wants it; ``others`` are columns that are read besides."""
+    """Reads the columns of a file that a model needs; ``others`` are further columns to read."""
 
     def __init__(self, model: Any, source: Source, roles: Roles, others: Sequence[str] = ()) -> None:
         self.model, self.columns = model, ModelColumns.of(model)
@@ -52,7 +52,7 @@ class Scorer:
                     )
 
     def _model_names(self, elsewhere: set[str]) -> list[str]:
-        """The columns of the file that the model looks at, by name, or by position if it knows no names."""
+        """The columns of the file that the model uses, by name, or by position if it was fitted without names."""
         found = self._batches.columns
         if self.columns.names is None:
             names = [name for name in found if name not in elsewhere]
@@ -68,7 +68,7 @@ class Scorer:
         return self.columns.names
 
     def __call__(self, quiet: bool, n_rows: int | None = None, *, ask: bool = True) -> Iterator[Scored]:
-        """Yield the rows with their probabilities; without ``ask`` the model is not asked."""
+        """Yield the rows with their probabilities; without ``ask`` no probabilities are computed."""
         size = n_rows or rows_at_once(len(self._batches.columns))
         with waiting("scoring", self._batches.total, quiet) as bar:
             for batch in self._batches(self._wanted, size, bar.reach):
@@ -76,7 +76,7 @@ class Scorer:
                 proba = self.model.predict_proba(table) if ask else np.empty((batch.n_rows, 0))
                 yield Scored(batch, table, proba)
 
-    def _values(self, batch: Batch) -> list[Any]:
+    def _values(self, batch: RowBatch) -> list[Any]:
         pairs: Iterable[Any] = zip(self._names, self.columns.columns, strict=True)
         return [batch.values(name, column, self.columns) for name, column in pairs]
 

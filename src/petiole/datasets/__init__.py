@@ -1,4 +1,4 @@
-"""Data sets: by name, from the user's own files, as the papers used them, and drawn from a known truth.
+"""Data sets by name, tables from your own files, the papers' data sets, and generators with known probabilities.
 
 ``list`` is left out of ``__all__``, so that a star import does not hide Python's own.
 """

@@ -36,7 +36,7 @@ def looks_like_arff(text: str) -> bool:
 
 
 def read_arff(text: str, file: str, kinds: Mapping[str, str]) -> dict[str, Values]:
-    """Read ARFF. Strings count as nominal, dates are refused; ``kinds`` overrides what is declared.
+    """Read ARFF. Strings count as categories, dates are refused; ``kinds`` overrides what is declared.
 
     >>> text = "@relation r\\n@attribute a {x, 'y z'}\\n@attribute b real\\n@data\\n'y z',?\\n{1 2.5}\\n"
     >>> columns = read_arff(text, "r.arff", {})

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole._table.frames import NOMINAL_DTYPES
+from petiole._table.frames import CATEGORICAL_DTYPES
 from petiole.datasets.cells import NumericBuilder, Place, check_skipped
 from petiole.datasets.columns import Numeric, Values, from_names
 
@@ -27,7 +27,7 @@ def arrow_format(data: bytes) -> str | None:
 
 
 def read_arrow(data: bytes, file: str, kinds: Mapping[str, str], skipped: Collection[str] = ()) -> dict[str, Values]:
-    """Read Parquet or Feather: numbers are numeric; strings, truth values and dictionaries are nominal."""
+    """Read Parquet or Feather: numbers are numeric; strings, truth values and dictionaries are categorical."""
     frame = nw.from_native(_open(data, file), eager_only=True)
     if not len(frame) or not frame.columns:
         raise ValueError(f"{file}: the table has {len(frame)} rows and {len(frame.columns)} columns: it is empty")
@@ -67,19 +67,21 @@ def _open_with_pyarrow(data: bytes, kind: str | None) -> Any:
 
 def _read_column(series: Any, wanted: str | None, place: Place) -> Values:
     dtype = series.dtype
-    nominal = dtype in NOMINAL_DTYPES
-    if not nominal and not dtype.is_numeric():
+    categorical = dtype in CATEGORICAL_DTYPES
+    if not categorical and not dtype.is_numeric():
         raise ValueError(
-            f"{place}: is of type {dtype}, which is neither numeric nor nominal: convert it to numbers (a date to days "
+            f"{place}: is of type {dtype}, neither numeric nor categorical: convert it to numbers (a date to days "
             "since some date) or to strings, or remove it"
         )
-    kind = wanted or ("nominal" if nominal else "numeric")
+    kind = wanted or ("nominal" if categorical else "numeric")
     if kind == "nominal":
-        return from_names(np.array([None if _lacks(value) else str(value) for value in series.to_list()], dtype=object))
-    return Numeric(_parse(series, place) if nominal else _floats(series))
+        return from_names(
+            np.array([None if _is_missing(value) else str(value) for value in series.to_list()], dtype=object)
+        )
+    return Numeric(_parse(series, place) if categorical else _floats(series))
 
 
-def _lacks(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     return value is None or value != value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from petiole.datasets.cells import Cell, ColumnPlan, NominalBuilder, NumericBuilder, Place
+from petiole.datasets.cells import CategoricalBuilder, Cell, ColumnPlan, NumericBuilder, Place
 from petiole.datasets.columns import Values
 
 Row = tuple[int, Sequence[Cell]]  # the number of its first line, and its cells
@@ -22,14 +22,14 @@ class Assembler:
         self.file, self.plans, self.missing, self.strip = file, plans, missing, strip
 
     def assemble(self, rows: Callable[[], Iterator[Row]]) -> dict[str, Values]:
-        """Read the rows, and once more if a column turned out nominal after a block of numbers."""
+        """Read the rows, and once more if a column turned out categorical after a block of numbers."""
         kinds = [plan.kind or "numeric" for plan in self.plans]
         builders, complete = self._read(rows(), kinds)
         if not complete:
             builders, _ = self._read(rows(), kinds)
         return {plan.name: builder.finish() for plan, builder in zip(self.plans, builders, strict=True)}
 
-    def _read(self, rows: Iterator[Row], kinds: list[str]) -> tuple[list[NumericBuilder | NominalBuilder], bool]:
+    def _read(self, rows: Iterator[Row], kinds: list[str]) -> tuple[list[NumericBuilder | CategoricalBuilder], bool]:
         """Fill one builder per column, changing ``kinds`` where the cells demand it; False if a column lost a block."""
         builders = [self._builder(plan, kind) for plan, kind in zip(self.plans, kinds, strict=True)]
         complete = True
@@ -47,10 +47,10 @@ class Assembler:
                 builders[index].add(cells)
         return builders, complete
 
-    def _builder(self, plan: ColumnPlan, kind: str) -> NumericBuilder | NominalBuilder:
+    def _builder(self, plan: ColumnPlan, kind: str) -> NumericBuilder | CategoricalBuilder:
         if kind == "numeric":
             return NumericBuilder(self.missing)
-        return NominalBuilder(self.missing, plan.categories, self.strip)
+        return CategoricalBuilder(self.missing, plan.categories, self.strip)
 
     def _refusal(self, plan: ColumnPlan, line: int, cell: Cell) -> ValueError:
         place = Place(self.file, line, plan.name)

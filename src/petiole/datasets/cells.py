@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.datasets.columns import Nominal, Numeric, Values
+from petiole.datasets.columns import Categorical, Numeric, Values
 
 Cell = str | None
 KINDS = ("numeric", "nominal")
@@ -72,7 +72,7 @@ class NumericBuilder:
     def add(self, cells: Sequence[Cell]) -> int | None:
         """Add some cells; return the index of the first that is no number, if there is one (nothing is added then)."""
         try:
-            self.parts.append(self._quickly(cells))
+            self.parts.append(self._parse_plain_numbers(cells))
             return None
         except (ValueError, TypeError):
             pass
@@ -85,7 +85,7 @@ class NumericBuilder:
         self.parts.append(numbers)
         return None
 
-    def _quickly(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
+    def _parse_plain_numbers(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
         joined = "".join(cells)  # type: ignore[arg-type]
         if "_" in joined or not joined.isascii():
             raise ValueError
@@ -121,8 +121,8 @@ class CodeBook(dict[Cell, int]):
         return code
 
 
-class NominalBuilder:
-    """Collects the cells of a nominal column."""
+class CategoricalBuilder:
+    """Collects the cells of a categorical column."""
 
     def __init__(self, missing: frozenset[Cell], declared: tuple[str, ...] | None, strip: bool) -> None:
         self.book = CodeBook(missing, declared, strip)
@@ -139,5 +139,5 @@ class NominalBuilder:
     def finish(self) -> Values:
         """Return the column, declared categories in their order and others sorted."""
         codes = np.concatenate(self.parts) if self.parts else np.empty(0, dtype=np.int64)
-        column = Nominal(codes, tuple(self.book.names))
+        column = Categorical(codes, tuple(self.book.names))
         return column if self.book.closed else column.sorted()

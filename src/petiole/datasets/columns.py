@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Kinds of columns as files and parameters spell them, and the words for them in texts.
+KIND_TITLES = {"numeric": "numeric", "nominal": "categorical"}
+
 
 @dataclass(frozen=True, eq=False)
 class Numeric:
@@ -35,10 +38,10 @@ class Numeric:
 
 
 @dataclass(frozen=True, eq=False)
-class Nominal:
+class Categorical:
     """Names; a code is the position among the categories, and -1 is missing.
 
-    >>> Nominal(np.array([0, 1, -1]), ("b", "a")).sorted().codes
+    >>> Categorical(np.array([0, 1, -1]), ("b", "a")).sorted().codes
     array([ 1,  0, -1])
     """
 
@@ -54,17 +57,17 @@ class Nominal:
         """Which rows have no value."""
         return self.codes < 0
 
-    def take(self, rows: NDArray[Any]) -> Nominal:
+    def take(self, rows: NDArray[Any]) -> Categorical:
         """Return some of the rows; the categories stay."""
-        return Nominal(self.codes[rows], self.categories)
+        return Categorical(self.codes[rows], self.categories)
 
-    def sorted(self) -> Nominal:
+    def sorted(self) -> Categorical:
         """Return the same names with sorted categories, so that the order of rows does not show."""
         order = sorted(range(len(self.categories)), key=self.categories.__getitem__)
         rank = np.empty(len(order) + 1, dtype=np.int64)
         rank[order] = np.arange(len(order))
         rank[-1] = -1  # where code -1 looks
-        return Nominal(rank[self.codes], tuple(self.categories[index] for index in order))
+        return Categorical(rank[self.codes], tuple(self.categories[index] for index in order))
 
     def names(self) -> NDArray[Any]:
         """Return one string per row, None where missing."""
@@ -75,12 +78,12 @@ class Nominal:
         return np.array(self.categories, dtype=str)[self.codes]
 
 
-Values = Numeric | Nominal
+Values = Numeric | Categorical
 
 
-def from_names(names: NDArray[Any]) -> Nominal:
-    """Make a nominal column of strings with None for missing."""
+def from_names(names: NDArray[Any]) -> Categorical:
+    """Make a categorical column of strings with None for missing."""
     present = np.array([name is not None for name in names], dtype=bool)
     codes = np.full(len(names), -1, dtype=np.int64)
     categories, codes[present] = np.unique(np.array(names)[present].astype(str), return_inverse=True)
-    return Nominal(codes, tuple(categories.tolist()))
+    return Categorical(codes, tuple(categories.tolist()))

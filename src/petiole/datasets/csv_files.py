@@ -89,12 +89,12 @@ def check_lengths(records: Iterator[tuple[int, list[str]]], names: list[str], fi
         if len(cells) != expected:
             raise ValueError(
                 f"{Place(file, line)}: {len(cells)} cells, but the header names {expected} columns"
-                f"{_where_it_ends(cells, names)}: quote cells that hold the separator, and leave missing cells empty"
+                f"{_first_mismatch(cells, names)}: quote cells that hold the separator, and leave missing cells empty"
             )
         yield line, cells
 
 
-def _where_it_ends(cells: list[str], names: list[str]) -> str:
+def _first_mismatch(cells: list[str], names: list[str]) -> str:
     if len(cells) < len(names):
         return f" (the first without a cell is {names[len(cells)]!r})"
     return f" (the first cell too many is {cells[len(names)]!r})"

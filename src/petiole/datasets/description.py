@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.datasets.columns import Values
+from petiole.datasets.columns import KIND_TITLES, Values
 
 Floats = NDArray[np.float64]
 
@@ -23,13 +23,14 @@ class Description:
     rows : int
     classes : tuple of labels, sorted
     class_counts : dict from label to number of rows
-    kinds : dict from the name of an attribute to "numeric" or "nominal", in the order of the columns
+    kinds : dict from the name of a feature to "numeric" or "nominal" (categorical), in the order of the columns
     n_missing : int
-        Cells without a value, attributes only.
+        Number of missing values among the features.
     papers : tuple of str
-        Which papers use the set, "probably" where that is a guess.
+        Papers that use the data set, with "probably" where that is a guess.
     weights : float array or None
-        One weight per row, where rows were not drawn alike; only :func:`petiole.datasets.load` fills it in.
+        One weight per row, where rows were drawn with unequal probabilities; only :func:`petiole.datasets.load` fills
+        it in.
     outcomes : dict from str to array
         Columns that become known together with the class, and so must not be used to predict it; filled in by
         :func:`petiole.datasets.load`.
@@ -37,7 +38,7 @@ class Description:
     Examples
     --------
     >>> print(Description("dice", rows=6, classes=("even", "odd"), kinds={"weight": "numeric"}))
-    dice: 6 rows, 1 attribute (numeric), 2 classes
+    dice: 6 rows, 1 feature (numeric), 2 classes
     """
 
     name: str
@@ -55,24 +56,25 @@ class Description:
 
     @property
     def summary(self) -> str:
-        """One line: rows, attributes by kind, classes, missing cells."""
-        parts = [_count(self.rows, "row"), self._attributes(), _count(len(self.classes), "class")]
+        """One line: rows, features by kind, classes, missing cells."""
+        parts = [_count(self.rows, "row"), self._features(), _count(len(self.classes), "class")]
         if self.n_missing:
             parts.append(f"{_count(self.n_missing, 'cell')} missing")
         return ", ".join(parts)
 
-    def _attributes(self) -> str:
-        counts = {kind: list(self.kinds.values()).count(kind) for kind in ("numeric", "nominal")}
+    def _features(self) -> str:
+        kinds = list(self.kinds.values())
+        counts = {title: kinds.count(kind) for kind, title in KIND_TITLES.items()}
         present = [kind for kind, count in counts.items() if count]
         spelled = present[0] if len(present) == 1 else ", ".join(f"{counts[kind]} {kind}" for kind in present)
-        return f"{_count(len(self.kinds), 'attribute')} ({spelled})"
+        return f"{_count(len(self.kinds), 'feature')} ({spelled})"
 
     def __str__(self) -> str:
         return f"{self.name}: {self.summary}"
 
 
 class LoadedColumns(NamedTuple):
-    """A data set before its attributes are put into a frame, which needs a library for frames."""
+    """A data set before its features are put into a frame, which needs a library for frames."""
 
     columns: dict[str, Values]
     y: NDArray[Any]
@@ -80,7 +82,7 @@ class LoadedColumns(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A data set: a frame of attributes, an array of labels, and what is known about them."""
+    """A data set: a frame of features, an array of labels, and what is known about them."""
 
     X: Any
     y: NDArray[Any]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from petiole.datasets.cells import Cell
-from petiole.datasets.columns import Nominal, Numeric, Values
+from petiole.datasets.columns import Categorical, Numeric, Values
 from petiole.datasets.csv_files import read_csv
 from petiole.datasets.description import Description, LoadedColumns
 from petiole.datasets.text import decode, read_bytes
@@ -137,7 +137,7 @@ def outcome_names(entry: Entry) -> list[str]:
 
 
 def assemble(expected: Description, columns: dict[str, Values], outcomes: list[str], where: str) -> LoadedColumns:
-    """Part the columns into attributes, labels and outcomes, after checking them against what is expected."""
+    """Divide the columns into features, labels and outcomes, after checking them against what is expected."""
     named = {*expected.kinds, *outcomes, "class"}
     if set(columns) != named:
         odd = ", ".join(sorted(map(repr, set(columns) ^ named))[:5])
@@ -147,13 +147,13 @@ def assemble(expected: Description, columns: dict[str, Values], outcomes: list[s
     class_counts = dict(zip(found.tolist(), counts.tolist(), strict=True))
     if class_counts != expected.class_counts:
         raise _differs(where, f"its classes have {class_counts} rows, not {expected.class_counts}")
-    attributes = {name: columns[name] for name in expected.kinds}
-    n_missing = int(sum(column.is_missing.sum() for column in attributes.values()))
+    features = {name: columns[name] for name in expected.kinds}
+    n_missing = int(sum(column.is_missing.sum() for column in features.values()))
     known_outcomes = {name: column.values for name in outcomes if isinstance(column := columns[name], Numeric)}
     description = replace(
         expected, n_missing=n_missing, weights=_weights(expected.name, labels, class_counts), outcomes=known_outcomes
     )
-    return LoadedColumns(attributes, labels, description)
+    return LoadedColumns(features, labels, description)
 
 
 def check_sha256(data: bytes, expected: str | None, where: str) -> None:
@@ -176,7 +176,7 @@ def as_csv(columns: dict[str, Values]) -> str:
 
 
 def _spell(column: Values) -> list[str]:
-    if isinstance(column, Nominal):
+    if isinstance(column, Categorical):
         categories = [*map(_quote, column.categories), ""]
         return [categories[code] for code in column.codes.tolist()]
     return ["" if value != value else repr(value).removesuffix(".0") for value in column.values.tolist()]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from petiole.datasets.columns import Nominal, Numeric, Values
+from petiole.datasets.columns import Categorical, Numeric, Values
 
 
 def make_frame(columns: Mapping[str, Values]) -> Any:
-    """Make a frame: numeric columns of floats, nominal columns of the library's categorical type."""
+    """Make a frame: numeric columns of floats, categorical columns of the library's categorical type."""
     for library, make in MAKERS.items():
         try:
             module = importlib.import_module(library)
@@ -34,7 +34,7 @@ def _make_pandas(pd: Any, columns: Mapping[str, Values]) -> Any:
 
 
 def _pandas_values(pd: Any, column: Values) -> Any:
-    if isinstance(column, Nominal):
+    if isinstance(column, Categorical):
         return pd.Categorical.from_codes(column.codes, categories=list(column.categories))
     return column.values
 
@@ -44,7 +44,7 @@ def _make_polars(pl: Any, columns: Mapping[str, Values]) -> Any:
 
 
 def _polars_series(pl: Any, name: str, column: Values) -> Any:
-    if isinstance(column, Nominal):
+    if isinstance(column, Categorical):
         return pl.Series(name, column.names().tolist(), dtype=pl.Enum(list(column.categories)))
     return pl.Series(name, column.values, nan_to_null=True)
 
@@ -54,7 +54,7 @@ def _make_pyarrow(pa: Any, columns: Mapping[str, Values]) -> Any:
 
 
 def _arrow_values(pa: Any, column: Values) -> Any:
-    if isinstance(column, Nominal):
+    if isinstance(column, Categorical):
         codes = pa.array(column.codes.astype(np.int32), mask=column.is_missing)
         return pa.DictionaryArray.from_arrays(codes, pa.array(list(column.categories), type=pa.string()))
     return pa.array(column.values, from_pandas=True)

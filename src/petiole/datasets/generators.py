@@ -18,8 +18,8 @@ from petiole._validation import check_number, check_whole
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-N_WAVE_ATTRIBUTES = 21
-N_NOISE_ATTRIBUTES = 19
+N_WAVE_FEATURES = 21
+N_NOISE_FEATURES = 19
 
 
 class Drawn(NamedTuple):
@@ -34,7 +34,7 @@ def make_two_norm(n: int = 300, random_state: Any = None, *, n_features: int = 2
     """Draw from Breiman's two-norm: two round normal clouds of unit variance.
 
     Class 0 has its mean at (a, ..., a) and class 1 at (-a, ..., -a), with a = 2 / sqrt(``n_features``), so that the
-    best possible error is 2.3 % whatever the number of attributes.
+    best possible error is 2.3 % whatever the number of features.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def make_two_norm(n: int = 300, random_state: Any = None, *, n_features: int = 2
 
     References
     ----------
-    Breiman (1996), Bias, variance, and arcing classifiers. Recalled, not confirmed on the paper itself.
+    Breiman (1996), Bias, variance, and arcing classifiers.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def make_ring_norm(n: int = 300, random_state: Any = None, *, n_features: int = 
 
 
 def make_waveform(n: int = 300, random_state: Any = None, *, noise_attributes: bool = False) -> Drawn:
-    """Draw from the waveforms of Breiman, Friedman, Olshen and Stone: 21 attributes, or 40 with noise; three classes.
+    """Draw from the waveforms of Breiman, Friedman, Olshen and Stone: 21 features, or 40 with noise; three classes.
 
     There are three triangular waves. A row of a class is a random mixture of two of them, u and 1 - u with u uniform
     in [0, 1], plus normal noise of unit variance at each of 21 points. The probabilities integrate over u exactly. The
@@ -129,7 +129,7 @@ def make_waveform(n: int = 300, random_state: Any = None, *, noise_attributes: b
         Number of rows.
     random_state : int, RandomState or None
     noise_attributes : bool, default=False
-        Whether to add 19 attributes that are noise only, as in the UCI set "waveform40".
+        Whether to add 19 features that are noise only, as in the UCI data set "waveform40".
 
     Returns
     -------
@@ -139,8 +139,7 @@ def make_waveform(n: int = 300, random_state: Any = None, *, noise_attributes: b
 
     References
     ----------
-    Breiman, Friedman, Olshen & Stone (1984), Classification and regression trees, section 2.6.2. Recalled, not
-    confirmed.
+    Breiman, Friedman, Olshen & Stone (1984), Classification and regression trees, section 2.6.2.
 
     Examples
     --------
@@ -152,9 +151,9 @@ def make_waveform(n: int = 300, random_state: Any = None, *, noise_attributes: b
     starts, ends = _wave_pairs()
     y = _draw_labels(rng, n, 3)
     share = rng.random(n)[:, None]
-    waves = share * starts[y] + (1 - share) * ends[y] + rng.standard_normal((n, N_WAVE_ATTRIBUTES))
+    waves = share * starts[y] + (1 - share) * ends[y] + rng.standard_normal((n, N_WAVE_FEATURES))
     log_density = np.column_stack([_log_mixture(waves, starts[k], ends[k]) for k in range(3)])
-    noise = rng.standard_normal((n, N_NOISE_ATTRIBUTES if noise_attributes else 0))
+    noise = rng.standard_normal((n, N_NOISE_FEATURES if noise_attributes else 0))
     return Drawn(np.hstack([waves, noise]), y, softmax(log_density, axis=1))
 
 
@@ -202,7 +201,7 @@ def make_two_gaussians(
 def make_logistic(
     n: int = 300, random_state: Any = None, *, weights: Any = (2.0, -1.0, 0.5), bias: float = 0.0
 ) -> Drawn:
-    """Draw attributes from a standard normal distribution, and labels from a logistic regression.
+    """Draw features from a standard normal distribution, and labels from a logistic regression.
 
     P(y = 1 | x) = 1 / (1 + exp(-(``bias`` + x · ``weights``))).
 
@@ -212,7 +211,7 @@ def make_logistic(
         Number of rows.
     random_state : int, RandomState or None
     weights : sequence of floats
-        One per attribute; 0 makes an attribute that says nothing.
+        One per feature; a feature with weight 0 is irrelevant.
     bias : float, default=0.0
 
     Returns
@@ -229,7 +228,7 @@ def make_logistic(
     """
     slopes = np.asarray(weights, dtype=np.float64)
     if slopes.ndim != 1 or not len(slopes) or not np.isfinite(slopes).all():
-        raise ValueError(f"weights={weights!r}: must be a sequence of finite numbers, one per attribute")
+        raise ValueError(f"weights={weights!r}: must be a sequence of finite numbers, one per feature")
     rng = _start(n, random_state, len(slopes))
     check_number("bias", bias, -math.inf)
     X = rng.standard_normal((n, len(slopes)))
@@ -240,7 +239,7 @@ def make_logistic(
 def make_checkerboard(
     n: int = 300, random_state: Any = None, *, cells: int = 4, noise: float = 0.1, n_irrelevant: int = 0
 ) -> Drawn:
-    """Draw points from the unit square, labelled by the colour of their field on a board; some labels are wrong.
+    """Draw points from the unit square, labelled by the colour of their field on a checkerboard; some labels are wrong.
 
     P(y = 1 | x) = 1 - ``noise`` on fields whose row and column number add up to an odd number, and ``noise`` on others.
 
@@ -254,7 +253,7 @@ def make_checkerboard(
     noise : float, default=0.1
         Probability of the other label.
     n_irrelevant : int, default=0
-        Attributes to add that say nothing, uniform in [0, 1].
+        Number of irrelevant features to add, uniform in [0, 1].
 
     Returns
     -------
@@ -284,9 +283,9 @@ def make_checkerboard(
 
 
 def make_noisy_xor(n: int = 300, random_state: Any = None, *, noise: float = 0.1, n_irrelevant: int = 0) -> Drawn:
-    """Draw from the exclusive or of two attributes: the board of :func:`make_checkerboard` with two fields a side.
+    """Draw from the exclusive or of two features: the board of :func:`make_checkerboard` with two fields a side.
 
-    No single attribute says anything about the class, so a tree must make a first split that gains nothing.
+    No single feature is informative about the class, so a tree must make a first split that gains nothing.
 
     Examples
     --------
@@ -316,7 +315,7 @@ def _two_classes(log_odds: Floats) -> Floats:
 
 def _wave_pairs() -> tuple[Floats, Floats]:
     """Return the two waves that each class mixes: the first with share u, the second with 1 - u."""
-    points = np.arange(1, N_WAVE_ATTRIBUTES + 1)
+    points = np.arange(1, N_WAVE_FEATURES + 1)
     first, second, third = (np.maximum(6.0 - np.abs(points - peak), 0) for peak in (11, 15, 7))
     return np.stack([first, first, second]), np.stack([second, third, third])
 

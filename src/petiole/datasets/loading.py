@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 
+from petiole._validation import close_names
 from petiole.datasets.bundled import LOADERS, PREFIX, bundled_name, load_bundled
 from petiole.datasets.description import Description, Loaded, LoadedColumns
 from petiole.datasets.folder import DATA_VARIABLE, Folder, open_cache, open_data_folder
@@ -17,20 +17,20 @@ def load(name: str) -> Loaded:
 
     It is looked for in the folder named by the environment variable ``PETIOLE_DATA``, then among earlier downloads
     (``PETIOLE_CACHE``, by default ``~/.cache/petiole``), then at OpenML if a manifest pins an id and a checksum for
-    it, and at last among the sets that come with scikit-learn. What is read is held against the manifest: columns,
-    kinds, class counts and, where it has one, the SHA-256.
+    it, and at last among the data sets of scikit-learn. What is read is checked against the manifest: columns, kinds,
+    class counts and, where it has one, the SHA-256.
 
     Parameters
     ----------
     name : str
         One of :func:`petiole.datasets.list`. ``"sklearn-iris"``, ``"sklearn-wine"``, ``"sklearn-digits"`` and
-        ``"sklearn-breast-cancer"`` are always there and always the same. The plain names mean what the folder has
-        under them, and scikit-learn's sets where it has nothing.
+        ``"sklearn-breast-cancer"`` are always available and always the same. Names without the prefix refer to the
+        folder, and to scikit-learn's data sets where it has none of that name.
 
     Returns
     -------
     X : frame of pandas, else polars, else pyarrow
-        Numeric columns are floats, nominal ones have the categorical type of the library.
+        Numeric columns are floats, categorical ones have the categorical type of the library.
     y : array of str
     description : Description
 
@@ -40,7 +40,7 @@ def load(name: str) -> Loaded:
     >>> X.shape, y[0]
     ((150, 4), np.str_('setosa'))
     >>> print(description)
-    sklearn-iris: 150 rows, 4 attributes (numeric), 3 classes
+    sklearn-iris: 150 rows, 4 features (numeric), 3 classes
     """
     found = load_columns(name)
     return Loaded(make_frame(found.columns), found.y, found.description)
@@ -64,7 +64,7 @@ def load_columns(name: str) -> LoadedColumns:
 
 
 def describe(name: str) -> Description:
-    """Say what is known about a data set, without its rows where a manifest describes it.
+    """Describe a data set, without loading its rows where a manifest describes it.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def list_datasets() -> dict[str, str]:
     --------
     >>> from petiole import datasets
     >>> datasets.list()["sklearn-digits"]
-    '1,797 rows, 64 attributes (numeric), 10 classes'
+    '1,797 rows, 64 features (numeric), 10 classes'
     """
     summaries: dict[str, str] = {}
     folder, cache = open_data_folder(), open_cache()
@@ -127,7 +127,7 @@ def _not_found(name: str, folder: Folder | None, cache: Folder) -> ValueError | 
         file = folder.path / folder.entries[name].get("file", f"{name}.csv.gz")
         return FileNotFoundError(f"name={name!r}: {file} is not there, though the manifest names it: fetch it again")
     known = {*LOADERS, *(PREFIX + plain for plain in LOADERS), *cache.entries, *(folder.entries if folder else ())}
-    close = difflib.get_close_matches(str(name), sorted(known), n=3)
+    close = close_names(str(name), sorted(known), most=3)
     nearest = f"; the nearest names are {', '.join(map(repr, close))}" if close else ""
     advice = (
         f"the folder {DATA_VARIABLE}={str(folder.path)!r} does not have it"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import fetch_openml
 
-from petiole.datasets.columns import Nominal, Numeric, Values, from_names
+from petiole.datasets.columns import Categorical, Numeric, Values, from_names
 from petiole.datasets.folder import Entry, Folder, as_csv, check_sha256, sha256_of
 
 
@@ -38,7 +38,7 @@ def _check_pin(pin: dict[str, Any], text: str, where: str) -> None:
 
 def _fetch_columns(data_id: Any, where: str, names: list[str]) -> dict[str, Values]:
     try:
-        # this parser needs no pandas, and codes nominal values by their declared order
+        # this parser needs no pandas, and codes categories by their declared order
         bunch = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
     except Exception as error:  # no network, no such id, a damaged file: all end in one advice
         raise OSError(
@@ -46,9 +46,7 @@ def _fetch_columns(data_id: Any, where: str, names: list[str]) -> dict[str, Valu
         ) from error
     matrix = bunch.data.toarray() if hasattr(bunch.data, "toarray") else np.asarray(bunch.data)
     if len(names) != matrix.shape[1] + 1:
-        raise ValueError(
-            f"{where} has {matrix.shape[1]} attributes, but the manifest names {len(names) - 1}: correct it"
-        )
+        raise ValueError(f"{where} has {matrix.shape[1]} features, but the manifest names {len(names) - 1}: correct it")
     columns = {
         name: _column(matrix[:, index], (bunch.categories or {}).get(feature))
         for index, (name, feature) in enumerate(zip(names[:-1], bunch.feature_names, strict=True))
@@ -61,4 +59,4 @@ def _column(values: Any, categories: Any) -> Values:
     if categories is None:
         return Numeric(numbers)
     codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
-    return Nominal(codes, tuple(map(str, categories))).sorted()
+    return Categorical(codes, tuple(map(str, categories))).sorted()

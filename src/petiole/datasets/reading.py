@@ -1,14 +1,14 @@
-"""Reading the user's own files into frames whose columns are numeric or nominal."""
+"""Reading the user's own files into frames whose columns are numeric or categorical."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._validation import did_you_mean
 from petiole.datasets.arff_files import looks_like_arff, read_arff
 from petiole.datasets.arrow_files import arrow_format, read_arrow
 from petiole.datasets.cells import KINDS, check_skipped
@@ -52,28 +52,29 @@ def read(
     *,
     missing: Collection[str] = MISSING_MARKERS,
 ) -> Any:
-    """Read a CSV, Parquet, Feather or ARFF file of your own; the format is seen from the content.
+    """Read a CSV, Parquet, Feather or ARFF file; the format is found from its content.
 
     CSV needs a header line; commas, semicolons and tabs separate cells, and cells may be quoted. CSV and ARFF may be
-    gzipped and must be UTF-8; for another encoding open the file yourself and pass it. A line that does not fit is an
+    gzipped and must be UTF-8; for another encoding open the file yourself and pass it. A line that cannot be read is an
     error that names it.
 
     Parameters
     ----------
     path_or_file : path, or an open file, text or binary
     target : str, default=None
-        The column with the class. It is taken out of the frame and returned apart.
+        The column with the labels. It is removed from the frame and returned separately.
     kinds : dict from column to "numeric" or "nominal", default=None
-        What you know better: codes such as 1, 2, 3 for three towns look like numbers. A column that is not named
-        here is numeric if the file says so (ARFF, Parquet, Feather) or if all its cells are numbers (CSV).
+        Kinds of columns that would be guessed wrongly, such as codes 1, 2, 3 for three towns; "nominal" means
+        categorical. A column that is not named here is numeric if the file says so (ARFF, Parquet, Feather) or if all
+        its cells are numbers (CSV).
     missing : collection of str, default=("", "?", "NA")
-        Cells of CSV that mean "no value"; "nan" in a column of numbers always does. In ARFF it is the unquoted "?",
-        and the other formats have a missing value of their own.
+        Texts of CSV cells that mean a missing value; "nan" in a numeric column always does. In ARFF it is the unquoted
+        "?", and the other formats have a missing value of their own.
 
     Returns
     -------
     X : frame of pandas, else polars, else pyarrow
-        Numeric columns are floats, nominal ones have the categorical type of the library.
+        Numeric columns are floats, categorical ones have the categorical type of the library.
     y : array, only with a ``target``
         Strings, or whole numbers if every label is one.
 
@@ -148,13 +149,10 @@ def _take_target(columns: dict[str, Values], target: str, file: str) -> NDArray[
 
 
 def nearest(name: str, columns: Collection[str]) -> str:
-    """What to say of a name that is none of the columns: the nearest one, or what there is.
+    """A hint about a name that is none of the columns: the nearest one, or all of them.
 
     >>> nearest("colour", ["size", "color"])
     "did you mean 'color'?"
     """
-    close = difflib.get_close_matches(name, columns, n=1)
-    if close:
-        return f"did you mean {close[0]!r}?"
     shown = ", ".join(map(repr, [*columns][:8]))
-    return f"its columns are {shown}{', ...' if len(columns) > 8 else ''}"
+    return did_you_mean(name, columns, f"its columns are {shown}{', ...' if len(columns) > 8 else ''}")

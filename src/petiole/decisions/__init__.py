@@ -1,4 +1,4 @@
-"""What probabilities are for: costs, decisions, thresholds, abstention, and policies that earn money."""
+"""Decisions by probabilities: costs, thresholds, abstention, and policies for campaigns."""
 
 from petiole.decisions.abstention import decide_or_abstain, with_abstention
 from petiole.decisions.choice import decide, expected_cost

@@ -13,14 +13,14 @@ from petiole.decisions.costs import as_cost_array, as_names, check_costs
 
 
 def with_abstention(cost: Any, abstain_cost: Any) -> Floats:
-    """Costs with one action more, the last: to abstain, or to ask somebody who knows.
+    """Add an action to the costs, as the last: to abstain, for example to ask an expert.
 
     Parameters
     ----------
     cost : array of shape (n_actions, n_classes) or (n_rows, n_actions, n_classes)
     abstain_cost : float, or array
-        What it costs to abstain: a number, one per true class (shape (n_classes,)), or one per example (shape
-        (n_rows, 1) or (n_rows, n_classes)).
+        What it costs to abstain: a number, one per true class (shape (n_classes,)), or one per row (shape (n_rows, 1)
+        or (n_rows, n_classes)).
 
     Returns
     -------
@@ -48,7 +48,7 @@ def with_abstention(cost: Any, abstain_cost: Any) -> Floats:
 
 
 def decide_or_abstain(proba: Any, cost: Any, abstain_cost: Any, *, actions: Any = None, abstain: Any = None) -> Array:
-    """The cheapest action for every row, or a mark where it is cheaper to abstain; ties are not abstained from.
+    """Return the cheapest action for every row, or a mark where it is cheaper to abstain; not in ties.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def _abstention_row(abstain_cost: Any, costs: Floats) -> Floats:
     if not good:
         raise ValueError(
             f"abstain_cost has shape {row.shape} and dtype {row.dtype}: must be a number, one per class ({n_classes}), "
-            f"or of shape (n_rows, 1) or (n_rows, {n_classes}) for one per example"
+            f"or of shape (n_rows, 1) or (n_rows, {n_classes}) for one per row"
         )
     if not np.isfinite(row.astype(np.float64)).all():
         raise ValueError(f"abstain_cost={abstain_cost!r}: must be finite; leave abstention out if it is not allowed")

@@ -13,15 +13,15 @@ from petiole.decisions.costs import as_names, check_costs
 
 
 def expected_cost(proba: Any, cost: Any) -> Floats:
-    """What each action costs in expectation: Σ_k P(k | x) · cost[action, k] (Margineantu & Dietterich 2002, eq. 1.1).
+    """Return the expected cost of each action: Σ_k P(k | x) · cost[action, k] (Margineantu & Dietterich 2002, eq. 1.1).
 
     Parameters
     ----------
     proba : array of shape (n_rows, n_classes)
         Class probabilities; each row sums to 1.
     cost : array of shape (n_actions, n_classes) or (n_rows, n_actions, n_classes)
-        ``cost[predicted, true]``: what an action costs when a class is true, for all examples or for each. Actions need
-        not be classes. Gains are negative costs.
+        ``cost[predicted, true]``: what an action costs when a class is true, for all rows or for each. Actions need not
+        be classes. Gains are negative costs.
 
     Returns
     -------
@@ -34,11 +34,11 @@ def expected_cost(proba: Any, cost: Any) -> Floats:
     array([[5. , 0.9]])
     """
     table = check_probabilities(proba)
-    return _weigh(table, check_costs(cost, n_classes=table.shape[1], n_rows=len(table)))
+    return _expected_costs(table, check_costs(cost, n_classes=table.shape[1], n_rows=len(table)))
 
 
 def decide(proba: Any, cost: Any, *, actions: Any = None) -> Array:
-    """The cheapest action for every row; of actions that cost the same, the one with the lowest index.
+    """Return the cheapest action for every row; of actions that cost the same, the one with the lowest index.
 
     Costs count as the same if they differ by no more than the rounding of their sums.
 
@@ -71,14 +71,14 @@ def decide(proba: Any, cost: Any, *, actions: Any = None) -> Array:
 
 def cheapest(proba: Floats, costs: Floats) -> Array:
     """:func:`decide` for what has been checked."""
-    expected = _weigh(proba, costs)
+    expected = _expected_costs(proba, costs)
     # A sum of K products is off by K units in the last place at most, and two sums are compared.
     rounding = 2 * proba.shape[1] * np.finfo(np.float64).eps * np.abs(costs).max(axis=(-2, -1))
     least = expected.min(axis=1) + rounding
     return (expected <= least[:, np.newaxis]).argmax(axis=1)
 
 
-def _weigh(proba: Floats, costs: Floats) -> Floats:
+def _expected_costs(proba: Floats, costs: Floats) -> Floats:
     if costs.ndim == 2:
         return proba @ costs.T
     return np.matmul(costs, proba[:, :, np.newaxis])[:, :, 0]

@@ -35,7 +35,7 @@ def random_costs(
     n_matrices: int = 25,
     random_state: Any = None,
 ) -> Floats:
-    """Random cost matrices by one of the models M1 to M8 (Margineantu & Dietterich 2002, Table 1.2).
+    """Draw random cost matrices by one of the models M1 to M8 (Margineantu & Dietterich 2002, Table 1.2).
 
     With i predicted and j true, mistakes cost
 
@@ -49,8 +49,8 @@ def random_costs(
     M8     U[0, 100]                        U[0, 10]
     ====== ================================ ===================
 
-    In M5 it is dear to overlook a rare class, as in medicine and fraud detection; in M6 it is cheap. Matrices are not
-    checked for sense, as in the paper: with M7 and M8 a right answer may cost more than a mistake.
+    In M5 it is expensive to miss a rare class, as in medicine and fraud detection; in M6 it is cheap. As in the paper,
+    matrices are drawn without further conditions: with M7 and M8 a right answer may cost more than a mistake.
 
     Parameters
     ----------

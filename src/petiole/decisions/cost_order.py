@@ -24,7 +24,7 @@ class CostOrder:
 
     @classmethod
     def of(cls, classes: Array, labels: Any = None, actions: Any = None) -> CostOrder:
-        """The order that a user has in mind who gives these ``labels`` and ``actions``, or None."""
+        """The order that ``labels`` and ``actions`` give, or None."""
         columns = classes if labels is None else as_names(labels, "labels")
         lacking = [label for label in classes.tolist() if label not in columns.tolist()]
         if lacking:
@@ -41,7 +41,7 @@ class CostOrder:
         return self.actions is self.classes
 
     def read(self, cost: Any, n_rows: int | None = None) -> Floats:
-        """Costs in the order of ``actions`` and ``classes``; one matrix per example only where ``n_rows`` is given."""
+        """Costs in the order of ``actions`` and ``classes``; one matrix per row only where ``n_rows`` is given."""
         if has_names(cost):
             costs = named_costs(_as_mapping(cost), self.rows, self.columns)
             costs = check_costs(costs, n_classes=len(self.columns))
@@ -62,7 +62,7 @@ class CostOrder:
 
 
 def has_names(cost: Any) -> bool:
-    """Whether costs say by themselves whose they are: a dict of dicts, or a pandas frame."""
+    """Whether costs carry the names of their classes: a dict of dicts, or a pandas frame."""
     return isinstance(cost, Mapping) or (hasattr(cost, "to_dict") and hasattr(cost, "index"))
 
 

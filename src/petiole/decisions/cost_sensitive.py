@@ -20,12 +20,12 @@ from petiole.decisions.costs import as_cost_array
 from petiole.decisions.wrapping import (
     check_fitted_classes,
     check_has_probabilities,
-    fitted_columns,
+    forget_fit,
     held_out_probabilities,
     inherit_input_tags,
     is_frozen,
-    replace_fitted,
     routing_enabled,
+    share_columns,
     weight_arguments,
 )
 from petiole.files import checks
@@ -34,7 +34,7 @@ from petiole.files.savable import SavableModel
 
 
 class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Predict the cheapest class under a cost matrix or costs per example (Margineantu & Dietterich 2002, eq. 1.1).
+    """Predict the cheapest class under a cost matrix or costs per row (Margineantu & Dietterich 2002, eq. 1.1).
 
     Costs are indexed ``cost[predicted, true]``, and rows and columns are in the order of ``classes_``, that is of the
     sorted labels, unless ``labels`` or names say otherwise.
@@ -48,10 +48,10 @@ class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin,
         not name costs 0. None: all mistakes cost the same.
     method : {"decide", "relabel"}, default="decide"
         "decide" weighs the costs with the probabilities of each query. "relabel" gives every training row the label of
-        its cheapest action and fits the estimator to these (after MetaCost, Domingos 1999 [recalled, not confirmed]):
-        one model that makes the decisions by itself, such as a small tree to print. The probabilities of the training
-        rows are the out-of-bag ones if the fitted estimator has them (``oob_score=True``), those of ``cv`` folds
-        otherwise. Without ``cost`` the labels stay as they are.
+        its cheapest action and fits the estimator to these (after MetaCost, Domingos 1999): one model that makes the
+        decisions by itself, such as a small tree to print. The probabilities of the training rows are the out-of-bag
+        ones if the fitted estimator has them (``oob_score=True``), those of ``cv`` folds otherwise. Without ``cost``
+        the labels stay as they are.
     labels : list of classes, optional
         The classes of the columns of cost arrays (and of the rows, unless there are ``actions``), if that is not the
         sorted order. It may name classes that are missing from the training rows, as happens in small folds.
@@ -65,7 +65,7 @@ class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin,
     estimator_ : fitted classifier
         Fitted to the labels as they are; its probabilities are those of ``predict_proba``.
     classes_ : array of the class labels
-    actions_ : array of what ``predict`` can say: ``classes_`` unless ``actions`` are given.
+    actions_ : array of what ``predict`` can return: ``classes_`` unless ``actions`` are given.
     cost_ : array of shape (n_actions, n_classes), in the order of ``actions_`` and ``classes_``
         None if neither ``cost`` was given nor are the actions classes.
     relabelled_estimator_ : fitted classifier
@@ -158,19 +158,27 @@ class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin,
         estimator = clone(self.estimator).fit(X, y, **arguments)
         order = CostOrder.of(_class_array(estimator), self.labels, self.actions)
         costs = _costs_at_fit(order, self.cost, self.method)
-        fitted = {"estimator_": estimator, "classes_": order.classes, "actions_": order.actions, "cost_": costs}
+        relabelled = None
         if self.method == "relabel" and self.cost is None:
-            fitted["relabelled_estimator_"] = estimator  # nothing to relabel by
+            relabelled = estimator  # nothing to relabel by
         elif self.method == "relabel":
             proba = held_out_probabilities(self.estimator, estimator, X, y, self.cv, arguments)
             cheapest = order.actions[decide(proba, costs)]
-            fitted["relabelled_estimator_"] = _fit_relabelled(self.estimator, X, cheapest, arguments)
+            relabelled = _fit_relabelled(self.estimator, X, cheapest, arguments)
+        # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
+        forget_fit(self)
         self._cost_order = order
-        replace_fitted(self, fitted | fitted_columns(estimator))
+        self.estimator_ = estimator
+        self.classes_ = order.classes
+        self.actions_ = order.actions
+        self.cost_ = costs
+        if relabelled is not None:
+            self.relabelled_estimator_ = relabelled
+        share_columns(estimator, self)
         return self
 
     def predict(self, X: Any, *, cost: Any = None) -> Array:
-        """The cheapest class or action for each row, the first of equals.
+        """Return the cheapest class or action for each row; of equals the first.
 
         Parameters
         ----------
@@ -190,7 +198,7 @@ class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin,
         return self.actions_[decide(proba, self._costs_for(cost, len(proba)))]
 
     def expected_cost(self, X: Any, *, cost: Any = None) -> Floats:
-        """What each action costs in expectation: shape (n_rows, n_actions), in the order of ``actions_``.
+        """Return the expected cost of each action: shape (n_rows, n_actions), in the order of ``actions_``.
 
         Parameters
         ----------
@@ -201,12 +209,12 @@ class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin,
         return expected_cost(proba, self._costs_for(cost, len(proba)))
 
     def predict_proba(self, X: Any) -> Floats:
-        """The class probabilities of the estimator, in the order of ``classes_``; costs have no part in them."""
+        """Return the class probabilities of the estimator, in the order of ``classes_``; costs do not change them."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Natural logarithms of the class probabilities; -inf where a probability is zero."""
+        """Return natural logarithms of the class probabilities; -inf where a probability is zero."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 

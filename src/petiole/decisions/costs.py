@@ -12,7 +12,7 @@ from petiole._table.frames import Array
 
 
 def check_costs(cost: Any, *, n_classes: int, n_rows: int | None = None, parameter: str = "cost") -> Floats:
-    """Return ``cost[predicted, true]`` as floats: one matrix (A, K), or one per example (n, A, K).
+    """Return ``cost[predicted, true]`` as floats: one matrix (A, K), or one per row (n, A, K).
 
     ``n_rows=None`` allows one matrix only.
 
@@ -36,7 +36,7 @@ def as_cost_array(cost: Any, parameter: str = "cost") -> Floats:
     if array.dtype.kind not in "fiubO" or array.ndim not in (2, 3) or not array.size:
         raise ValueError(
             f"{parameter} has shape {array.shape} and dtype {array.dtype}: must be numbers of shape "
-            "(n_actions, n_classes), or (n_rows, n_actions, n_classes) for costs per example; "
+            "(n_actions, n_classes), or (n_rows, n_actions, n_classes) for costs per row; "
             "the entry [predicted, true] is the cost of an action when a class is true"
         )
     try:
@@ -83,12 +83,12 @@ def _check_shape(costs: Floats, n_classes: int, n_rows: int | None, parameter: s
     if costs.ndim == 3 and n_rows is None:
         raise ValueError(
             f"{parameter} has shape {costs.shape}: must be one matrix (n_actions, {n_classes}) here; "
-            "costs per example go with the examples, to predict(X, cost=...) or decide(proba, cost)"
+            "costs per row go with the rows, to predict(X, cost=...) or decide(proba, cost)"
         )
     if costs.ndim == 3 and len(costs) != n_rows:
         raise ValueError(
-            f"{parameter} has shape {costs.shape}, but there are {n_rows} examples: "
-            "give one matrix per example, or one (n_actions, n_classes) for all"
+            f"{parameter} has shape {costs.shape}, but there are {n_rows} rows: "
+            "give one matrix per row, or one (n_actions, n_classes) for all"
         )
 
 

@@ -13,16 +13,17 @@ from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.judged import check_probabilities
 from petiole._table.labels import check_weights, encode_labels
+from petiole._table.rows import rows_that_count
 from petiole._validation import check_choice, check_number
 from petiole.decisions.mailing import LETTER
 from petiole.decisions.wrapping import (
     add_column,
     check_fitted_classes,
     check_has_probabilities,
-    fitted_columns,
+    forget_fit,
     held_out_probabilities,
     inherit_input_tags,
-    replace_fitted,
+    share_columns,
     weight_arguments,
 )
 from petiole.files import checks
@@ -34,17 +35,17 @@ PROBABILITY_COLUMN = "probability_of_a_gift"
 
 
 class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Write to those whose expected gift exceeds the cost of a letter (Zadrozny & Elkan 2001).
+    """Choose the rows whose expected gift exceeds the cost of a letter (Zadrozny & Elkan 2001).
 
-    A classifier says how probable a gift is, a regression how large it would be. ``predict`` gives the positive class
-    to those for whom the product exceeds the cost, however improbable their gift may be.
+    A classifier estimates the probability of a gift, a regression its amount. ``predict`` returns the positive class
+    for the rows whose product of both exceeds the cost, however improbable their gift may be.
 
     Parameters
     ----------
     estimator : classifier with predict_proba
-        For the probability of a gift.
+        Estimates the probability of a gift.
     regressor : regressor or None, default=None
-        For its amount; fitted to the rows that gave. None: linear regression, as in the paper.
+        Estimates the amount; fitted to the rows that gave. None: linear regression, as in the paper.
     cost : float, default=0.68
         What a letter costs, in the unit of the amounts; that of the KDD'98 contest.
     pos_label : class label, optional
@@ -52,13 +53,13 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
     amount_columns : list of column names or numbers, or None, default=None
         The columns of X for the regression; None: all.
     add_probability : bool, default=False
-        Whether the probability of a gift is one regressor more, the last: only those who gave are seen, and who is
-        likely to give may give less. It is the correction after Heckman that Zadrozny & Elkan use elsewhere [recalled,
-        not confirmed]. In training the probabilities are out-of-bag ones if the fitted estimator has them, those of
-        ``cv`` folds otherwise.
+        Whether the probability of a gift is added as the last regressor: the amounts are known only of those who gave,
+        and those who are likely to give may give less. It is the correction after Heckman that Zadrozny & Elkan use in
+        another paper (from memory, see the provenance page). In training the probabilities are out-of-bag ones if the
+        fitted estimator has them, those of ``cv`` folds otherwise.
     max_amount : float or None, default=None
         Larger gifts are outliers and left out of the regression; 50 dollars in Zadrozny & Elkan's amount model
-        [recalled, not confirmed].
+        (from memory, see the provenance page).
     cv : int, splitter or iterable, default=5
         The folds for ``add_probability``.
 
@@ -148,7 +149,7 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
         y : labels of two classes
         amount : array of shape (n_rows,), optional
             What each row gave; only read where the label is the positive one. None: every gift is worth two letters, so
-            that those are written to who are more likely to give than not.
+            that rows are chosen which are more likely to give than not.
         sample_weight : array of shape (n_rows,), optional
             For both models.
         """
@@ -164,31 +165,37 @@ class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin
         features = self._regressors(X, lambda: self._held_out(estimator, X, y, positive, weights))
         rows = np.flatnonzero(gave & self._is_no_outlier(amounts))
         regressor = self._fit_regressor(features, amounts, rows, weights)
-        fitted = {"estimator_": estimator, "regressor_": regressor, "classes_": classes, "n_amounts_": len(rows)}
-        replace_fitted(self, fitted | {"pos_label_": classes[positive]} | fitted_columns(estimator))
+        # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
+        forget_fit(self)
+        self.estimator_ = estimator
+        self.regressor_ = regressor
+        self.classes_ = classes
+        self.pos_label_ = classes[positive]
+        self.n_amounts_ = len(rows)
+        share_columns(estimator, self)
         return self
 
     def predict(self, X: Any) -> Array:
-        """The positive class for rows that are worth a letter, the other class for all others."""
+        """Return the positive class for rows that are worth a letter, the other class for all others."""
         mailed = self.mail(X)
         positive = self._positive_column
         return self.classes_[np.where(mailed, positive, 1 - positive)]
 
     def mail(self, X: Any) -> Array:
-        """Whether each row is worth a letter: True or False."""
+        """Return whether each row is worth a letter, as booleans."""
         return self.expected_profit(X) > 0
 
     def expected_profit(self, X: Any) -> Floats:
-        """What a letter to each row earns in expectation: P(gift | x) · amount(x) − cost."""
+        """Return the expected profit of a letter to each row: P(gift | x) · amount(x) − cost."""
         chances = self._chances_of(X)
         return chances * self._amounts_of(X, chances) - self.cost
 
     def predict_amount(self, X: Any) -> Floats:
-        """How much each row is expected to give, if anything."""
+        """Return how much each row is expected to give, if anything."""
         return self._amounts_of(X, self._chances_of(X))
 
     def predict_proba(self, X: Any) -> Floats:
-        """The class probabilities of the classifier, in the order of ``classes_``."""
+        """Return the class probabilities of the classifier, in the order of ``classes_``."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
@@ -267,7 +274,8 @@ def _chosen(known: list[Any], amount_columns: Any) -> list[Any]:
 
 def _two_classes(y: Any, weights: Floats | None) -> tuple[Array, Array]:
     classes, codes = encode_labels(y)
-    present = classes[np.unique(codes if weights is None else codes[weights > 0])].tolist()
+    kept = rows_that_count(weights)
+    present = classes[np.unique(codes if kept is None else codes[kept])].tolist()
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "

@@ -16,7 +16,7 @@ LETTER = 0.68
 
 
 def mail_policy(proba: Any, amount: Any, cost: Any = LETTER) -> Array:
-    """Whom to write to: those with P(gift | x) · amount(x) > cost (Zadrozny & Elkan 2001, section 1).
+    """Return whom to write to: those with P(gift | x) · amount(x) > cost (Zadrozny & Elkan 2001, section 1).
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ def mail_policy(proba: Any, amount: Any, cost: Any = LETTER) -> Array:
 
 
 def campaign_profit(mailed: Any, amount: Any, cost: Any = LETTER, *, sample_weight: Any = None) -> float:
-    """What a campaign earned: the sum of gift − cost over those written to (Zadrozny & Elkan 2001, section 3).
+    """Compute the profit of a campaign: the sum of gift − cost over those written to (Zadrozny & Elkan 2001, section
+    3).
 
     Parameters
     ----------

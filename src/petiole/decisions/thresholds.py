@@ -12,7 +12,7 @@ from petiole.decisions.costs import as_cost_array, check_costs
 
 
 def threshold(cost: Any, *, dominated: str = "raise") -> Any:
-    """The probability of the second class above which the second action is the cheaper one.
+    """Return the probability of the second class above which the second action is the cheaper one.
 
     With a = cost[1, 0] − cost[0, 0], the price of a false alarm, and b = cost[0, 1] − cost[1, 1], that of a miss, it is
     a / (a + b).
@@ -23,8 +23,8 @@ def threshold(cost: Any, *, dominated: str = "raise") -> Any:
         ``cost[predicted, true]``.
     dominated : {"raise", "infinite"}, default="raise"
         What to do if one action never costs more than the other, so that there is nothing to decide. "infinite" gives
-        the number with which ``p > threshold`` is what :func:`decide` says: −inf where the second action is always
-        cheaper, inf where it never is (0 and 1 where the actions are level at the end of the scale).
+        the number with which ``p > threshold`` is what :func:`decide` returns: −inf where the second action is always
+        cheaper, inf where it never is (0 and 1 where the actions cost the same at the end of the scale).
 
     Returns
     -------
@@ -62,7 +62,7 @@ def _check_orientation(false_alarm: Floats, miss: Floats) -> None:
     upside_down = (false_alarm < 0) & (miss < 0)
     if upside_down.any():
         raise ValueError(
-            f"{_which(upside_down)}: the second action (row 1) is the cheaper one if the first class is true: "
+            f"{_parameter_name(upside_down)}: the second action (row 1) is the cheaper one if the first class is true: "
             "put the action for the second class into the second row, as in cost[predicted, true]"
         )
 
@@ -71,18 +71,18 @@ def _check_not_dominated(false_alarm: Floats, miss: Floats) -> None:
     never = (miss <= 0) & (false_alarm >= 0)
     if never.any():
         raise ValueError(
-            f"{_which(never)}: the second action (row 1) never costs less than the first: "
+            f"{_parameter_name(never)}: the second action (row 1) never costs less than the first: "
             "correct the costs, drop that action, or pass dominated='infinite'"
         )
     always = (false_alarm <= 0) & (miss >= 0)
     if always.any():
         raise ValueError(
-            f"{_which(always)}: the second action (row 1) never costs more than the first: "
+            f"{_parameter_name(always)}: the second action (row 1) never costs more than the first: "
             "correct the costs, drop the first action, or pass dominated='infinite'"
         )
 
 
-def _which(bad: Any) -> str:
+def _parameter_name(bad: Any) -> str:
     return "cost" if np.ndim(bad) == 0 else f"cost[{int(np.argmax(bad))}]"
 
 

@@ -64,11 +64,12 @@ def inherit_input_tags(tags: Any, *estimators: Any) -> None:
     tags._skip_test = any(found._skip_test for found in inner)
 
 
-def fitted_columns(estimator: Any) -> dict[str, Any]:
-    """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, as far as it has them."""
-    return {
-        name: getattr(estimator, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(estimator, name)
-    }
+def share_columns(estimator: Any, model: Any) -> None:
+    """Give a model the ``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, as far as it has them."""
+    if hasattr(estimator, "n_features_in_"):
+        model.n_features_in_ = estimator.n_features_in_
+    if hasattr(estimator, "feature_names_in_"):
+        model.feature_names_in_ = estimator.feature_names_in_
 
 
 def check_fitted_classes(estimator: Any, classes: Array) -> None:
@@ -78,16 +79,14 @@ def check_fitted_classes(estimator: Any, classes: Array) -> None:
         raise ValueError("estimator_: must be fitted to the same classes")
 
 
-def replace_fitted(model: Any, fitted: dict[str, Any]) -> None:
-    """Give a model its fitted attributes, and take those of an earlier fit away."""
+def forget_fit(model: Any) -> None:
+    """Take away the fitted attributes of an earlier fit."""
     for name in [name for name in vars(model) if name.endswith("_") and not name.startswith("__")]:
         delattr(model, name)
-    for name, value in fitted.items():
-        setattr(model, name, value)
 
 
 def held_out_probabilities(estimator: Any, fitted: Any, X: Any, y: Any, cv: Any, arguments: dict[str, Any]) -> Floats:
-    """Probabilities of the training rows by models that have not seen them, in the order of ``fitted.classes_``.
+    """Probabilities of the training rows by models that were not fitted to them, in the order of ``fitted.classes_``.
 
     They are the out-of-bag probabilities of ``fitted`` if it has any, those of ``cv`` folds otherwise. A row that all
     members of an ensemble have seen gets the probabilities of the whole.

@@ -1,7 +1,7 @@
-"""Past memory and past one machine: counts that add up, on Dask or part by part.
+"""Fit and use models on data that exceed the memory of one machine, on Dask or part by part.
 
 ``fit`` takes Dask's collections, Parquet folders, Arrow datasets and iterators of batches. ``predict_proba``,
-``predict`` and ``apply`` ask fitted models lazily, partition by partition; ``log_loss``, ``brier_score`` and
+``predict`` and ``apply`` apply fitted models lazily, partition by partition; ``log_loss``, ``brier_score`` and
 ``accuracy`` are sums over partitions. Only Dask's collections need Dask (``pip install "petiole[dask]"``).
 """
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from petiole._classifiers.ensemble import ForestClassifier, _fingerprint
-from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._classifiers.base import check_parameters, encode_training
+from petiole._classifiers.ensemble import ForestClassifier
+from petiole._classifiers.fitting import fingerprint_of, finish_fit, fresh_seed, grow_forests
 from petiole._forest.forest import Forest
 from petiole._forest.plan import ForestPlan, grow_range, plans_of
 from petiole._table.encoder import FeatureEncoder
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 from petiole.distributed.sharded import unfitted
 from petiole.distributed.sources import Batch
 
@@ -25,15 +26,15 @@ class Prepared:
 
     X: Any
     encoder: FeatureEncoder
-    training: TrainingSet
+    rows: EncodedRows
 
 
 def fit_broadcast(model: Any, engine: Any) -> Any:
     """Fit a copy of the model on all parts together."""
     if not isinstance(model, ForestClassifier):
         return engine.get(engine.call(_fit_alone, unfitted(model), list(engine.parts)))
-    model._check_parameters()
-    seed = model._fresh_seed()
+    check_parameters(model)
+    seed = fresh_seed(model)
     (prepared,) = engine.keep([engine.call(prepare, unfitted(model), list(engine.parts))], "bringing rows together")
     pieces = []
     for plan in filter(lambda plan: plan.n_trees, plans_of(model, seed)):
@@ -55,23 +56,21 @@ def _fit_alone(model: Any, batches: Sequence[Batch]) -> Any:
 def prepare(model: Any, batches: Sequence[Batch]) -> Prepared:
     """Bring the parts together and encode them as ``fit`` does."""
     whole = join_batches(batches)
-    encoder, training = model._encode_training(whole.X, whole.y, whole.weights)
-    return Prepared(whole.X, encoder, training)
+    encoder, rows = encode_training(model, whole.X, whole.y, whole.weights)
+    return Prepared(whole.X, encoder, rows)
 
 
 def grow_some(prepared: Prepared, plan: ForestPlan, first: int, end: int) -> Forest:
     """Some trees of a plan."""
-    return grow_range(plan, prepared.training, first, end)[0]
+    return grow_range(plan, prepared.rows, first, end)[0]
 
 
 def finish_grown(prepared: Prepared, model: Any, seed: int, pieces: Sequence[Sequence[Forest]]) -> Any:
     """The rest of ``fit``, given all trees: as a warm start that has nothing left to grow."""
     joined = [Forest.joined(of_kind) for of_kind in pieces]
-    earlier = joined if isinstance(model, ProbabilityForestClassifier) else joined[0]
-    growth = model._grow(prepared.training, seed, earlier)
-    model._finish(prepared.X, prepared.encoder, growth, prepared.training, seed)
-    if model.warm_start:
-        model.fingerprint_ = _fingerprint(prepared.training)
+    grown = grow_forests(model, prepared.rows, seed, joined)
+    fingerprint = fingerprint_of(prepared.rows) if model.warm_start else None
+    finish_fit(model, prepared.X, prepared.encoder, prepared.rows, grown, seed, fingerprint)
     return model
 
 

@@ -1,4 +1,4 @@
-"""Dask's collections as parts, and what is asked of fitted models partition by partition: lazily, keeping the index."""
+"""Dask's collections as parts, and predictions of fitted models by partition: lazily, keeping the index."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def delayed_batches(data: Any, target: Any, weight: Any) -> list[Any]:
         make = dask.delayed(Batch, pure=False)
         if target is None or isinstance(target, str):
             raise ValueError(f"target={target!r}: beside a Dask Array it must be an array of labels")
-        labels = _beside(target, data, parts, "target")
-        weights = [None] * len(parts) if weight is None else _beside(weight, data, parts, "sample_weight")
+        labels = _aligned_parts(target, data, parts, "target")
+        weights = [None] * len(parts) if weight is None else _aligned_parts(weight, data, parts, "sample_weight")
         return [make(*each) for each in zip(parts, labels, weights, strict=True)]
     parts = data.to_delayed()
     names = list(data.columns)
@@ -30,9 +30,9 @@ def delayed_batches(data: Any, target: Any, weight: Any) -> list[Any]:
             raise ValueError(f"{role}={name!r}: there is no such column; the columns are {names[:10]}")
     if target is None:
         raise ValueError("target=None: must be the name of a column, or a Dask Series of labels")
-    labels = [target] * len(parts) if isinstance(target, str) else _beside(target, data, parts, "target")
+    labels = [target] * len(parts) if isinstance(target, str) else _aligned_parts(target, data, parts, "target")
     named = weight is None or isinstance(weight, str)
-    weights = [weight] * len(parts) if named else _beside(weight, data, parts, "sample_weight")
+    weights = [weight] * len(parts) if named else _aligned_parts(weight, data, parts, "sample_weight")
     split = dask.delayed(_split, pure=False)
     return [split(*each, number) for number, each in enumerate(zip(parts, labels, weights, strict=True))]
 
@@ -57,7 +57,7 @@ def _blocks(array: Any) -> Any:
     return array.rechunk({1: -1}).to_delayed().ravel()
 
 
-def _beside(values: Any, data: Any, parts: list[Any], name: str) -> list[Any]:
+def _aligned_parts(values: Any, data: Any, parts: list[Any], name: str) -> list[Any]:
     if is_array(data) and not hasattr(values, "__dask_graph__"):
         import dask.array as da
 
@@ -78,7 +78,7 @@ def _beside(values: Any, data: Any, parts: list[Any], name: str) -> list[Any]:
 
 
 def predict_proba(model: Any, data: Any) -> Any:
-    """Class probabilities of the rows of a Dask DataFrame or Array, worked out when they are computed.
+    """Return class probabilities for the rows of a Dask DataFrame or Array, computed lazily.
 
     Parameters
     ----------
@@ -106,29 +106,35 @@ def predict_proba(model: Any, data: Any) -> Any:
 
 
 def apply(model: Any, data: Any) -> Any:
-    """The leaf of each row in each tree, see :func:`predict_proba`; a column per tree."""
+    """Return the leaf of each row in each tree, see :func:`predict_proba`; a column per tree."""
     check_is_fitted(model)
     n_trees = len(model.trees_) if hasattr(model, "trees_") else 1
     return _map_rows(model, data, "apply", [f"tree {i}" for i in range(n_trees)], np.dtype(np.int64))
 
 
 def predict(model: Any, data: Any) -> Any:
-    """The most probable class of each row, see :func:`predict_proba`; a Series or an Array of one dimension."""
+    """Return the most probable class of each row, see :func:`predict_proba`; a Series or an Array of one dimension."""
     check_is_fitted(model)
     dtype = np.asarray(model.classes_).dtype
     if is_array(data):
         blocks = data.rechunk({1: -1})
         empty = np.empty(0, dtype=dtype)
         return blocks.map_blocks(
-            _ask_array, model=_sent_once(model), method="predict", empty=empty, dtype=dtype, drop_axis=1, meta=empty
+            _ask_array,
+            model=_as_shared_task(model),
+            method="predict",
+            empty=empty,
+            dtype=dtype,
+            drop_axis=1,
+            meta=empty,
         )
     import pandas as pd
 
     meta = pd.Series([], name="predicted", dtype=dtype)
-    return data.map_partitions(_ask_series, _sent_once(model), meta=meta, enforce_metadata=False)
+    return data.map_partitions(_ask_series, _as_shared_task(model), meta=meta, enforce_metadata=False)
 
 
-def _sent_once(model: Any) -> Any:
+def _as_shared_task(model: Any) -> Any:
     """The model as a task of its own: a worker gets it once and keeps what it makes to answer quickly."""
     import dask
 
@@ -140,7 +146,7 @@ def _map_rows(model: Any, data: Any, method: str, columns: list[str], dtype: np.
         blocks = data.rechunk({1: -1})
         return blocks.map_blocks(
             _ask_array,
-            model=_sent_once(model),
+            model=_as_shared_task(model),
             method=method,
             empty=np.empty((0, len(columns)), dtype=dtype),
             dtype=dtype,
@@ -155,7 +161,9 @@ def _map_rows(model: Any, data: Any, method: str, columns: list[str], dtype: np.
     import pandas as pd
 
     meta = pd.DataFrame({name: np.empty(0, dtype=dtype) for name in columns})
-    return data.map_partitions(_ask_frame, _sent_once(model), method, columns, dtype, meta=meta, enforce_metadata=False)
+    return data.map_partitions(
+        _ask_frame, _as_shared_task(model), method, columns, dtype, meta=meta, enforce_metadata=False
+    )
 
 
 def _ask_array(block: Any, *, model: Any, method: str, empty: Any) -> Any:
@@ -199,7 +207,7 @@ Loss = Callable[[Any, Any, Any, Any], tuple[float, float]]
 
 
 def log_loss(y_true: Any, proba: Any, *, sample_weight: Any = None, labels: Any = None) -> Any:
-    """Log-loss in bits of probabilities that lie in partitions; a number once it is computed.
+    """Compute the log-loss, in bits, of probabilities in a Dask collection, lazily.
 
     Parameters
     ----------
@@ -217,12 +225,12 @@ def log_loss(y_true: Any, proba: Any, *, sample_weight: Any = None, labels: Any 
 
 
 def brier_score(y_true: Any, proba: Any, *, sample_weight: Any = None, labels: Any = None) -> Any:
-    """The Brier score summed over classes, see :func:`log_loss`."""
+    """Compute the Brier score summed over classes, see :func:`log_loss`."""
     return _mean(_brier_scores, y_true, proba, sample_weight, labels)
 
 
 def accuracy(y_true: Any, proba: Any, *, sample_weight: Any = None, labels: Any = None) -> Any:
-    """The share of rows whose most probable class is the true one, see :func:`log_loss`."""
+    """Compute the share of rows whose most probable class is the true one, see :func:`log_loss`."""
     return _mean(_hits, y_true, proba, sample_weight, labels)
 
 
@@ -230,8 +238,10 @@ def _mean(values_of: Callable[[Any], Any], y_true: Any, proba: Any, sample_weigh
     import dask
 
     parts = list(_blocks(proba)) if is_array(proba) else list(proba.to_delayed())
-    truth = _beside(y_true, proba, parts, "y_true")
-    weights = [None] * len(parts) if sample_weight is None else _beside(sample_weight, proba, parts, "sample_weight")
+    truth = _aligned_parts(y_true, proba, parts, "y_true")
+    weights = (
+        [None] * len(parts) if sample_weight is None else _aligned_parts(sample_weight, proba, parts, "sample_weight")
+    )
     if labels is None and not is_array(proba):
         labels = list(proba.columns)
     if labels is None:
@@ -245,14 +255,17 @@ def _mean(values_of: Callable[[Any], Any], y_true: Any, proba: Any, sample_weigh
 
 def _partition_sums(values_of: Callable[[Any], Any], y: Any, proba: Any, weights: Any, labels: Any) -> Any:
     from petiole._table.judged import check_judged
+    from petiole._table.rows import rows_that_count
 
     if not len(y):
         return np.zeros(2)
     if weights is not None and not np.asarray(weights).any():
         return np.zeros(2)
     judged = check_judged(np.asarray(y), np.asarray(proba), labels=labels, sample_weight=weights)
-    counts = judged.weights > 0
-    return np.array([judged.weights[counts] @ values_of(judged)[counts], judged.weights.sum()])
+    kept, weights, values = rows_that_count(judged.weights), judged.weights, values_of(judged)
+    if kept is not None:
+        weights, values = weights[kept], values[kept]
+    return np.array([weights @ values, judged.weights.sum()])
 
 
 def _ratio(sums: Any) -> float:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from petiole._progress import Bar
+
 # So many results are added up by one task; the shape of the sum depends on their number alone.
 FAN_IN = 8
 
@@ -46,7 +48,7 @@ class RunningSum:
 
 
 class Serial:
-    """One part after the other, in this process; what is asked for is worked out when it is asked for."""
+    """One part after the other, in this process; results are computed when they are requested."""
 
     n_workers = 1
 
@@ -94,19 +96,18 @@ class Serial:
         if not self.verbose:
             yield results
             return
-        from rich.console import Console
-        from rich.progress import Progress
+        listed, progress = list(results), Bar(what)
 
-        listed = list(results)
-        with Progress(console=Console(file=sys.stderr)) as progress:
-            task = progress.add_task(what, total=len(listed))
+        def advancing() -> Iterator[Any]:
+            for result in listed:
+                yield result
+                progress.advance("")
 
-            def advancing() -> Iterator[Any]:
-                for result in listed:
-                    yield result
-                    progress.advance(task)
-
+        progress.start(len(listed))
+        try:
             yield advancing()
+        finally:
+            progress.stop()
 
 
 def _add_up(results: Iterable[Callable[[], Any]]) -> Any:

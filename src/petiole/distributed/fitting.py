@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.base import check_parameters
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.pet import PETClassifier
 from petiole._classifiers.probability_forest import ProbabilityForestClassifier
@@ -52,7 +53,7 @@ def fit(
     shard_rows: int | None = None,
     verbose: int | None = None,
 ) -> Any:
-    """Fit a classifier on data that need not be in one place, nor in memory.
+    """Fit a classifier on data that are distributed or do not fit into memory.
 
     Parameters
     ----------
@@ -74,17 +75,17 @@ def fit(
     features : list of str, optional
         The columns to learn from, of a Parquet file or an Arrow dataset; by default all but target and weights.
     memory_limit : int or str such as "2GB", optional
-        Partitions cut from files, tables and batches are so small that work on one of them stays within it. The model
-        itself is not counted, and a row group of a Parquet file is not divided.
+        Files, tables and batches are cut into partitions so small that work on one of them stays within the limit. The
+        model itself is not counted, and a row group of a Parquet file is not divided.
     shard_rows : int, optional
-        Neighbouring partitions are grown on together until they have so many rows; 100,000 by default.
+        Least number of rows of a shard; neighbouring partitions are joined until they have it. 100,000 by default.
     verbose : int, optional
         Whether progress is shown on the terminal; by default as the model's ``verbose``.
 
     Returns
     -------
     model
-        Fitted. In "sharded" mode ``oob_score=True`` leaves scores of a sample of rows and no probabilities, and what
+        Fitted. In "sharded" mode ``oob_score=True`` gives scores on some of the rows and no probabilities, and what
         needs the training rows again (``warm_start``, permutation importance) is not possible.
 
     Examples
@@ -144,7 +145,7 @@ def open_engine(
     memory_limit: int | None,
     verbose: int,
 ) -> Iterator[Any]:
-    """Parts of the data, and who works on them."""
+    """Parts of the data, and the executor that works on them."""
     client = active_client() if client is None else client
     if is_dask(data):
         from petiole.distributed.collections import delayed_batches
@@ -202,10 +203,7 @@ def _check(model: Any, mode: str, shard_rows: int | None) -> None:
         raise TypeError(f"model is a {type(model).__name__}: must be one of {names}")
     check_choice("mode", mode, MODES)
     check_whole("shard_rows", shard_rows, 1, optional=True)
-    if isinstance(model, PETClassifier):
-        model._check_parameters(None)
-    else:
-        model._check_parameters()
+    check_parameters(model)
 
 
 def _survey(engine: Any, model: Any, sketches: bool) -> Any:

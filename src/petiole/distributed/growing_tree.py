@@ -30,7 +30,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Split:
+class NodeSplit:
     """A rule and the class counts of its branches."""
 
     feature: int
@@ -45,7 +45,7 @@ class GrowingTree:
     def __init__(self, counts: Floats, key: int) -> None:
         self.nodes = [Node(counts, 0, key)]
 
-    def split(self, index: int, split: Split, key_of: Callable[[int], int]) -> list[int]:
+    def split(self, index: int, split: NodeSplit, key_of: Callable[[int], int]) -> list[int]:
         """Make the children of a node; returns their numbers."""
         node = self.nodes[index]
         node.feature = split.feature

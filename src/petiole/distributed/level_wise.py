@@ -1,7 +1,7 @@
 """A single tree on rows that are in many places: histograms of the parts are summed, level by level.
 
-The weights of (attribute, code, class) at a node are all that the search for a split needs, and they add up. The tree
-is the one that grows on all rows together with the same bins. A node of few rows is finished in one place.
+The weights of (feature, code, class) at a node are all that the search for a split needs, and they add up. The tree is
+the one that grows on all rows together with the same bins. A node of few rows is finished in one place.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole._classifiers.base import remember_columns, seed_of
 from petiole._classifiers.pet import PETClassifier
 from petiole._tree.plan import TreePlan
 from petiole._tree.pruning import collapse
 from petiole._tree.tree import Tree
-from petiole.distributed.growing_tree import GrowingTree, Node, Split, graft
+from petiole.distributed.growing_tree import GrowingTree, Node, NodeSplit, graft
 from petiole.distributed.sharded import unfitted
 from petiole.distributed.shared_bins import Bins, CodedRows, coded_rows, entries_at, histogram, make_bins
 from petiole.distributed.sources import Batch
@@ -43,7 +44,7 @@ def fit_levels(model: PETClassifier, engine: Any, coding: Coding) -> PETClassifi
     if model.pruning == "collapse":
         tree = collapse(tree)
     fresh = unfitted(model)
-    fresh._remember_columns(coding.survey.example)
+    remember_columns(fresh, coding.survey.example)
     fresh.encoder_ = coding.encoder
     fresh.weight_unit_ = coding.weight_unit
     fresh.classes_ = coding.classes
@@ -74,14 +75,14 @@ class LevelGrowth:
         survey = coding.survey
         self.model, self.engine, self.coding = model, engine, coding
         self.bins = make_bins(survey, None if model.max_bins is None else int(model.max_bins))
-        seed = model._seed()
+        seed = seed_of(model)
         if seed is None and model.max_features is not None:
             seed = int(np.random.default_rng().integers(2**31))
         self.options = TreePlan.of(model).options(survey.n_features, coding.classes, survey.class_weights, seed)
         self.weight = float(survey.class_weights.sum())
         self.rows_per_weight = sum(survey.n_rows.values()) / self.weight
         self.search = _core.HistogramSearch(
-            self.bins.n_codes, self.bins.nominal, self.options, len(coding.classes), self.weight, self._whole()
+            self.bins.n_codes, self.bins.categorical, self.options, len(coding.classes), self.weight, self._whole()
         )
         self.tree = GrowingTree(survey.class_weights, _core.root_key(self.options.seed))
         self.shared = engine.share((coding, self.bins))
@@ -243,7 +244,7 @@ def grow_group(
         arrays = _core.grow_below(
             [np.ascontiguousarray(column, dtype=np.uint32) for column in own.codes.T],
             bins.n_codes,
-            bins.nominal,
+            bins.categorical,
             bins.has_missing.astype(np.uint8),
             bins.low,
             bins.high,
@@ -266,7 +267,7 @@ def _slots(tree: Tree, nodes: Sequence[int]) -> npt.NDArray[np.int64]:
     return slots
 
 
-def make_split(found: tuple[int, int, bool, list[int]], table: Floats, bins: Bins, model: Any) -> Split:
+def make_split(found: tuple[int, int, bool, list[int]], table: Floats, bins: Bins, model: Any) -> NodeSplit:
     """From the candidate that the search has chosen to the rule of a node and the counts of its branches."""
     column, cut, known_or_missing, left = found
     first = bins.first
@@ -274,8 +275,8 @@ def make_split(found: tuple[int, int, bool, list[int]], table: Floats, bins: Bin
     present = counts.sum(axis=1) > 0
     n_codes = int(bins.n_codes[column])
     separate = model.missing == "separate"
-    if bins.nominal[column]:
-        branch, n_children = _nominal_branches(present, left, bins, column, model)
+    if bins.categorical[column]:
+        branch, n_children = _categorical_branches(present, left, bins, column, model)
         missing = int(branch[-1]) if separate else -1
         rule = {"category_branch": branch[:-1].tolist(), "missing_branch": missing}
     elif known_or_missing:
@@ -288,7 +289,7 @@ def make_split(found: tuple[int, int, bool, list[int]], table: Floats, bins: Bin
         branch[-1], n_children = 2, 3 if own else 2
         rule = {"threshold": _threshold(present, cut, bins, column, model), "missing_branch": 2 if own else -1}
     divided = not separate and bool(present[-1])
-    return Split(int(column), rule, _branch_counts(counts, branch, n_children, divided), n_children)
+    return NodeSplit(int(column), rule, _branch_counts(counts, branch, n_children, divided), n_children)
 
 
 def _threshold(present: npt.NDArray[np.bool_], cut: int, bins: Bins, column: int, model: Any) -> float:
@@ -304,7 +305,7 @@ def _threshold(present: npt.NDArray[np.bool_], cut: int, bins: Bins, column: int
     return float(distinct[np.searchsorted(distinct, middle, side="right") - 1])
 
 
-def _nominal_branches(
+def _categorical_branches(
     present: npt.NDArray[np.bool_], left: list[int], bins: Bins, column: int, model: Any
 ) -> tuple[npt.NDArray[np.int64], int]:
     """The branch of each category, missing last; -1 where there is none. As in growth on rows."""

@@ -15,28 +15,35 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._classifiers.bagging import BaggedPETClassifier
-from petiole._classifiers.ensemble import Floats, ForestClassifier, _scores
-from petiole._classifiers.mob_esp import LazyTables, MOBESPClassifier, best_oob_weight, make_ballot
-from petiole._classifiers.probability_forest import MOST_POOL_ROWS, ProbabilityForestClassifier
+from petiole._classifiers.base import remember_columns
+from petiole._classifiers.ensemble import Floats, ForestClassifier
+from petiole._classifiers.fitting import fresh_seed, keep_fit
+from petiole._classifiers.mob_esp import MOBESPClassifier
+from petiole._classifiers.out_of_bag import keep_scores
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier, component_names, pool_components
+from petiole._estimates.asking import FiledVotes, OutOfBagRows
+from petiole._estimates.base import Fit, ForestEstimate
+from petiole._estimates.leaf_mean import fit_leaf_mean
+from petiole._estimates.pool import MOST_POOL_ROWS, fit_pooled_components
+from petiole._estimates.scores import score_rows
+from petiole._estimates.vote_look_up import VoteLookUp, best_oob_weight, make_ballot
 from petiole._forest.forest import Forest
-from petiole._forest.plan import ForestPlan, GrownForest, plans_of
+from petiole._forest.leaf_counts import Tally
+from petiole._forest.plan import ForestPlan, plans_of
+from petiole._validation import thread_count
 from petiole.distributed.shards import SHARD_ROWS, Assignment, Shard, assign, make_shards
 from petiole.distributed.tasks import (
     Coding,
     PartTally,
-    Sample,
     Standing,
     class_weights_of,
     copies_in,
     count_part,
-    filed_votes,
     grow_shard,
     stand,
 )
 from petiole.smoothing import as_leaf_estimator
 
-# What models keep beside their fitted attributes, and make again when it is not there.
-_MADE_AGAIN = ("_tables", "_ballot", "_lazy_fallback")
 # A class with this share of all rows should be in every shard of this many rows.
 COMMON_CLASS, LARGE_SHARD = 0.01, 1000
 
@@ -44,7 +51,7 @@ COMMON_CLASS, LARGE_SHARD = 0.01, 1000
 def fit_sharded(model: ForestClassifier, engine: Any, coding: Coding, shard_rows: int | None) -> ForestClassifier:
     """Fit a copy of the model; it depends on the seed and on the parts only."""
     check_sharded(model)
-    seed = model._fresh_seed()
+    seed = fresh_seed(model)
     kinds = shard_plans(model, seed, coding)
     n_rows = coding.survey.n_rows
     shards = make_shards(n_rows, SHARD_ROWS if shard_rows is None else shard_rows)
@@ -96,7 +103,7 @@ def unfitted(model: Any) -> Any:
 
 
 def rows_wanted(n_rows: dict[int, int], seed: int) -> dict[int, npt.NDArray[np.intp]]:
-    """The rows that weights are learned from, in each part: all, or a sample if there are many."""
+    """The rows that weights are learned from, in each part: all, or some of them if there are many."""
     total = sum(n_rows.values())
     drawn = np.arange(total)
     if total > MOST_POOL_ROWS:
@@ -162,85 +169,98 @@ def _warn_of_sorted_rows(shards: Sequence[tuple[int, Floats]], coding: Coding) -
 def finish(model: Any, standing: Sequence[Standing], tally: PartTally, coding: Coding) -> Any:
     """From grown trees and the counts of all rows to a fitted copy of the model."""
     fresh = unfitted(model)
-    fresh._remember_columns(coding.survey.example)
-    fresh.encoder_ = coding.encoder
-    fresh.classes_ = coding.classes
-    fresh.class_weights_ = coding.survey.class_weights
-    fresh.weight_unit_ = coding.weight_unit
-    n_threads = fresh._n_threads()
+    n_threads, class_weights = thread_count(model.n_jobs), coding.survey.class_weights
     forests = [
         of_kind.counts.placed_in(one.forest, n_threads=n_threads)
         for one, of_kind in zip(standing, tally.tallies, strict=True)
     ]
     assert tally.sample is not None
-    fitted, out_of_bag = _FINISH[type(model)](fresh, forests, tally, tally.sample, coding)
-    for name, value in fitted.items():
-        setattr(fresh, name, value)
-    if fresh.oob_score:
-        _score(fresh, out_of_bag(), tally.sample)
+    sample = tally.sample
+    unseen = [sample.in_forest(kind, forest, n_threads) for kind, forest in enumerate(forests)]
+    fit = _FIT[type(model)](fresh, forests, tally.tallies, unseen, class_weights)
+    remember_columns(fresh, coding.survey.example)
+    keep_fit(fresh, fit, coding.encoder, coding.classes, class_weights, coding.weight_unit)
+    if fit.out_of_bag is not None:  # of the sample alone, so that only scores are kept
+        keep_scores(fresh, score_rows(fit.out_of_bag, sample.rows))
     return fresh
 
 
-def _finish_bagged(
-    model: BaggedPETClassifier, forests: list[Forest], tally: PartTally, sample: Sample, coding: Coding
-) -> tuple[dict[str, Any], Callable[[], Floats]]:
-    (forest,) = forests
-    fitted = model._estimate_with(as_leaf_estimator(model.smoothing), forest, None, None)
+def _fit_bagged(
+    model: BaggedPETClassifier,
+    forests: Sequence[Forest],
+    tallies: Sequence[Tally],
+    unseen: Sequence[OutOfBagRows],
+    prior: Floats,
+) -> Fit:
+    estimate = fit_leaf_mean(
+        forests[0],
+        as_leaf_estimator(model.smoothing),
+        plans_of(model, 0)[0],
+        None,
+        prior=prior,
+        oob_weight=float(model.oob_weight),
+        voting=model.voting,
+        samples_known=False,
+        n_threads=thread_count(model.n_jobs),
+    )
+    return _fit_with_sample(model, estimate, unseen)
 
-    def out_of_bag() -> Floats:
-        return model._out_of_bag(sample.growth(0, forest, coding, model._n_threads()), fitted)
 
-    return fitted | {"trees_": forest}, out_of_bag
-
-
-def _finish_mob_esp(
-    model: MOBESPClassifier, forests: list[Forest], tally: PartTally, sample: Sample, coding: Coding
-) -> tuple[dict[str, Any], Callable[[], Floats]]:
-    (forest,), n_threads, prior = forests, model._n_threads(), coding.survey.class_weights
-    growth = sample.growth(0, forest, coding, n_threads)
-    filed = filed_votes(growth, tally.tallies[0], prior, 1.0, n_threads)
+def _fit_mob_esp(
+    model: MOBESPClassifier,
+    forests: Sequence[Forest],
+    tallies: Sequence[Tally],
+    unseen: Sequence[OutOfBagRows],
+    prior: Floats,
+) -> Fit:
+    n_threads = thread_count(model.n_jobs)
+    filed = _filed(forests[0], tallies[0], prior, n_threads)
     if model.oob_weight == "auto":
-        weight = best_oob_weight(filed, growth, model.rows, n_threads)
+        weight = best_oob_weight(filed, unseen[0], model.rows)
     else:
         weight = float(model.oob_weight)
-        filed.core.mix(weight)
-    fitted = {
-        "trees_": forest,
-        "oob_weight_": weight,
-        "vote_tables_": filed.core,
-        "_ballot": make_ballot(forest, prior, n_threads),
-        "_lazy_fallback": LazyTables(forest, weight, n_threads),
-    }
-    return fitted, lambda: model._out_of_bag(growth, filed, weight)
+        filed.tables.mix(weight)
+    estimate = VoteLookUp(forests[0], filed, weight, prior, model.voters, model.rows, n_threads)
+    return _fit_with_sample(model, estimate, unseen)
 
 
-def _finish_probability_forest(
-    model: ProbabilityForestClassifier, forests: list[Forest], tally: PartTally, sample: Sample, coding: Coding
-) -> tuple[dict[str, Any], Callable[[], Floats]]:
-    n_threads, prior = model._n_threads(), coding.survey.class_weights
-    growths: list[GrownForest] = [sample.growth(kind, forest, coding, n_threads) for kind, forest in enumerate(forests)]
-    filed = [
-        filed_votes(growth, of_kind, prior, 1.0, n_threads)
-        for growth, of_kind in zip(growths, tally.tallies, strict=True)
-    ]
-    ballots = [make_ballot(forest, prior, n_threads) for forest in forests]
-    return model._estimate_with(growths, filed, ballots, prior, np.arange(len(sample.rows), dtype=np.uint32))
+def _fit_with_sample(model: Any, estimate: ForestEstimate, unseen: Sequence[OutOfBagRows]) -> Fit:
+    return Fit(estimate, estimate.unseen_answer(thread_count(model.n_jobs))(unseen) if model.oob_score else None)
 
 
-_FINISH: dict[type, Callable[..., Any]] = {
-    BaggedPETClassifier: _finish_bagged,
-    MOBESPClassifier: _finish_mob_esp,
-    ProbabilityForestClassifier: _finish_probability_forest,
+def _fit_probability_forest(
+    model: ProbabilityForestClassifier,
+    forests: Sequence[Forest],
+    tallies: Sequence[Tally],
+    unseen: Sequence[OutOfBagRows],
+    prior: Floats,
+) -> Fit:
+    n_threads = thread_count(model.n_jobs)
+    return fit_pooled_components(
+        forests,
+        [_filed(forest, tally, prior, n_threads) for forest, tally in zip(forests, tallies, strict=True)],
+        unseen,
+        pool_components(model),
+        component_names(model, len(forests)),
+        prior=prior,
+        learn_from=np.arange(len(unseen[0].rows), dtype=np.uint32),
+        floor=float(model.floor),
+        answer_all=model.oob_score,
+        n_threads=n_threads,
+    )
+
+
+def _filed(forest: Forest, tally: Tally, prior: Floats, n_threads: int) -> FiledVotes:
+    """The leaf matrices of all rows."""
+    assert tally.votes is not None
+    return FiledVotes(tally.votes.tables(1.0), make_ballot(forest, prior, n_threads))
+
+
+_FIT: dict[type, Callable[..., Fit]] = {
+    BaggedPETClassifier: _fit_bagged,
+    MOBESPClassifier: _fit_mob_esp,
+    ProbabilityForestClassifier: _fit_probability_forest,
 }
-
-
-def _score(model: Any, proba: Floats, sample: Sample) -> None:
-    """Out-of-bag scores of the rows in the sample."""
-    rows = sample.rows
-    known = ~np.isnan(proba[:, 0])
-    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-    for name, value in _scores(proba[known], rows.labels[known], weights[known]).items():
-        setattr(model, name, value)
 
 
 def take_over(model: Any, fitted: Any) -> None:
@@ -251,7 +271,7 @@ def take_over(model: Any, fitted: Any) -> None:
         return {
             name: value
             for name, value in vars(of).items()
-            if name not in parameters and (name.endswith("_") or name in _MADE_AGAIN)
+            if name not in parameters and (name.endswith("_") or name == "_estimate")
         }
 
     for name in learned(model):

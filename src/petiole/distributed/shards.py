@@ -1,4 +1,4 @@
-"""Which trees are grown on which parts: it depends on the seed and on the parts, not on who does the work."""
+"""Which trees are grown on which parts: it depends on the seed and on the parts, not on the workers."""
 
 from __future__ import annotations
 

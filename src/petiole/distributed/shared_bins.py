@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petiole._forest.leaf_counts import Rows
+from petiole._table.rows import EncodedRows
 from petiole._tree.tree import Tree
 from petiole.distributed.table_summary import Survey
 
@@ -23,7 +23,7 @@ class Bins:
     """Codes of a column are 0 .. n_codes - 1; n_codes means missing. ``first`` is where columns are in histograms."""
 
     n_codes: npt.NDArray[np.uint32]
-    nominal: npt.NDArray[np.uint8]
+    categorical: npt.NDArray[np.uint8]
     low: list[Floats]
     high: list[Floats]
     distinct: list[Floats]
@@ -36,7 +36,7 @@ class Bins:
     def codes(self, values: npt.NDArray[Any], column: int) -> npt.NDArray[np.uint32]:
         """The codes of some values of a column."""
         n_codes = int(self.n_codes[column])
-        if self.nominal[column]:
+        if self.categorical[column]:
             known = (values >= 0) & (values < n_codes)  # NaN is neither
             return np.where(known, values, n_codes).astype(np.uint32)
         found = np.searchsorted(self.high[column], np.asarray(values, dtype=np.float64) + 0.0)
@@ -46,7 +46,7 @@ class Bins:
 def make_bins(survey: Survey, max_bins: int | None) -> Bins:
     """The bins that all parts agree on; exact, one for each value, where a column has few."""
     nothing = np.empty(0)
-    low, high, distinct, n_codes, nominal = [], [], [], [], []
+    low, high, distinct, n_codes, categorical = [], [], [], [], []
     for column in survey.columns:
         edges = (nothing, nothing)
         values = nothing
@@ -57,11 +57,11 @@ def make_bins(survey: Survey, max_bins: int | None) -> Bins:
         low.append(np.ascontiguousarray(edges[0]))
         high.append(np.ascontiguousarray(edges[1]))
         distinct.append(np.ascontiguousarray(values))
-        nominal.append(column.categories is not None)
+        categorical.append(column.categories is not None)
         n_codes.append(len(edges[0]) if column.categories is None else len(column.categories))
     return Bins(
         np.array(n_codes, dtype=np.uint32),
-        np.array(nominal, dtype=np.uint8),
+        np.array(categorical, dtype=np.uint8),
         low,
         high,
         distinct,
@@ -70,7 +70,7 @@ def make_bins(survey: Survey, max_bins: int | None) -> Bins:
 
 
 @dataclass(frozen=True)
-class Entries:
+class RowsAtNodes:
     """Rows, or parts of rows, that are at some nodes: ``slot`` says at which."""
 
     slot: npt.NDArray[np.int64]
@@ -78,17 +78,17 @@ class Entries:
     weights: Floats
 
 
-def entries_at(tree: Tree, rows: Rows, slot_of_node: npt.NDArray[np.int64]) -> Entries:
+def entries_at(tree: Tree, rows: EncodedRows, slot_of_node: npt.NDArray[np.int64]) -> RowsAtNodes:
     """The rows at the leaves that have a slot; a missing value divides a row over several."""
     start, node, share = tree.router.traverse(rows.matrix, False)
     row = np.repeat(np.arange(len(rows)), np.diff(start))
     slot = slot_of_node[node]
     here = slot >= 0
     weights = share[here] if rows.weights is None else share[here] * rows.weights[row[here]]
-    return Entries(slot[here], row[here], weights)
+    return RowsAtNodes(slot[here], row[here], weights)
 
 
-def histogram(rows: Rows, entries: Entries, bins: Bins, n_slots: int, n_classes: int) -> Floats:
+def histogram(rows: EncodedRows, entries: RowsAtNodes, bins: Bins, n_slots: int, n_classes: int) -> Floats:
     """The weight of every (slot, code of a column, class), shape (n_slots, n_codes of all columns, n_classes)."""
     first = bins.first.astype(np.int64)
     n_cells = int(first[-1])
@@ -121,7 +121,7 @@ class CodedRows:
         return CodedRows(self.slot[here], self.codes[here], self.labels[here], self.weights[here])
 
 
-def coded_rows(rows: Rows, entries: Entries, bins: Bins) -> CodedRows:
+def coded_rows(rows: EncodedRows, entries: RowsAtNodes, bins: Bins) -> CodedRows:
     """The codes of rows that are at some nodes, in the narrowest integers."""
     dtype = np.min_scalar_type(int(bins.n_codes.max(initial=0)))
     codes = np.empty((len(entries.row), len(bins.n_codes)), dtype=dtype)

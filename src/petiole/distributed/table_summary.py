@@ -1,4 +1,4 @@
-"""What one look at each part of a table tells: columns, categories, classes, quantiles. Surveys add up.
+"""Summaries of the parts of a table: columns, categories, classes, quantiles. They can be added up.
 
 Parts that lack a class, a category or all values of a column do no harm. Parts that contradict each other are refused
 with the numbers of both.
@@ -15,17 +15,18 @@ import numpy.typing as npt
 from sklearn.utils import _safe_indexing
 
 from petiole._table.columns import (
+    CategoricalColumn,
     Column,
     ColumnKind,
     EmptyColumn,
-    NominalColumn,
     NumericColumn,
     find_categories,
     learn_column,
 )
-from petiole._table.encoder import FeatureEncoder, choose_nominal
+from petiole._table.encoder import FeatureEncoder, choose_categorical
 from petiole._table.frames import Array, Names, iter_columns, read_table, reject_infinity
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
+from petiole._table.rows import rows_that_count
 from petiole._table.weights import ROUNDING, check_counts, common_measure
 from petiole.distributed.quantile_sketch import QuantileSketch
 
@@ -37,7 +38,7 @@ MOST_WEIGHT = 1e290
 
 @dataclass(frozen=True)
 class ColumnSurvey:
-    """What one column is: "numeric", "nominal", or "empty" as long as no value was seen; ``part`` is who said so."""
+    """What one column is: "numeric", "categorical", or "empty" if no value was seen; ``part`` is where it was seen."""
 
     kind: str
     categories: Array | None
@@ -57,7 +58,7 @@ class ColumnSurvey:
         if self.kind != other.kind:
             raise ValueError(
                 f"partition {other.part}: column {name!r} is {other.kind}, but {self.kind} in partition {self.part}: "
-                "give it one dtype throughout, or name the nominal columns in categorical_features"
+                "give it one dtype throughout, or name the categorical columns in categorical_features"
             )
         if self.categories is None:
             return known
@@ -66,9 +67,9 @@ class ColumnSurvey:
 
     def as_kind(self) -> ColumnKind:
         """The column as an encoder takes it."""
-        if self.kind == "nominal":
+        if self.kind == "categorical":
             assert self.categories is not None
-            return NominalColumn(self.categories)
+            return CategoricalColumn(self.categories)
         return NumericColumn() if self.kind == "numeric" else EmptyColumn()
 
 
@@ -148,7 +149,7 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Part:
+class RowsOfPart:
     """Rows of positive weight of one part, as they came."""
 
     X: Any
@@ -163,7 +164,7 @@ def take(values: Any, rows: npt.NDArray[np.intp]) -> Any:
     return _safe_indexing(values, rows)
 
 
-def kept_rows(X: Any, y: Any, sample_weight: Any, part: int) -> Part | None:
+def kept_rows(X: Any, y: Any, sample_weight: Any, part: int) -> RowsOfPart | None:
     """The rows of positive weight; None if there are none. An error names the part."""
     n_rows = 0 if X is None else len(X)
     if n_rows == 0:
@@ -171,23 +172,28 @@ def kept_rows(X: Any, y: Any, sample_weight: Any, part: int) -> Part | None:
     with named(part):
         check_same_length(n_rows, len(y))
         weights = None if sample_weight is None else _weights_of_part(sample_weight, n_rows)
-    if weights is None or weights.all():
-        return Part(X, y, weights)
-    kept = np.flatnonzero(weights)
-    return Part(take(X, kept), take(y, kept), weights[kept]) if len(kept) else None
+    kept = rows_that_count(weights)
+    if kept is None or weights is None:
+        return RowsOfPart(X, y, weights)
+    return RowsOfPart(take(X, kept), take(y, kept), weights[kept]) if len(kept) else None
 
 
 def survey_rows(
-    rows: Part | None, part: int, categorical_features: Any, *, sketches: bool = False, capacity: int | None = None
+    rows: RowsOfPart | None,
+    part: int,
+    categorical_features: Any,
+    *,
+    sketches: bool = False,
+    capacity: int | None = None,
 ) -> Survey | None:
     """Look at one part; None if it has no rows."""
     if rows is None:
         return None
     with named(part):
         table, names = read_table(rows.X)
-        nominal = choose_nominal(categorical_features, table.shape[1], names)
+        categorical = choose_categorical(categorical_features, table.shape[1], names)
         columns = [
-            _survey_column(column, nominal[i], part, rows.weights, capacity if sketches else 0)
+            _survey_column(column, categorical[i], part, rows.weights, capacity if sketches else 0)
             for i, column in enumerate(iter_columns(table, names))
         ]
         classes, codes = encode_labels(rows.y, warn=False)
@@ -205,7 +211,7 @@ def merged(surveys: Sequence[Survey | None]) -> Survey | None:
     return None if not present else sum(present[1:], start=present[0])
 
 
-def encode_part(rows: Part, survey: Survey, encoder: FeatureEncoder, part: int) -> tuple[Array, Codes]:
+def encode_part(rows: RowsOfPart, survey: Survey, encoder: FeatureEncoder, part: int) -> tuple[Array, Codes]:
     """A part as float matrix and class codes, in the coding that all parts share."""
     with named(part):
         matrix = encoder.transform(rows.X)
@@ -215,7 +221,7 @@ def encode_part(rows: Part, survey: Survey, encoder: FeatureEncoder, part: int) 
 
 
 class named:
-    """Errors inside say which part of the data they are about."""
+    """A context in which errors name the part of the data that they come from."""
 
     def __init__(self, part: int) -> None:
         self.part = part
@@ -242,13 +248,13 @@ def _weights_of_part(sample_weight: Any, n_rows: int) -> Floats | None:
 
 
 def _survey_column(
-    column: Column, nominal: bool | None, part: int, weights: Floats | None, capacity: int | None
+    column: Column, categorical: bool | None, part: int, weights: Floats | None, capacity: int | None
 ) -> ColumnSurvey:
-    kind, encoded = learn_column(column, nominal)
+    kind, encoded = learn_column(column, categorical)
     lost = np.isnan(encoded)
     n_missing = float(lost.sum() if weights is None else weights[lost].sum())
     if kind.categories is not None:
-        return ColumnSurvey("nominal", kind.categories, part, None, n_missing)
+        return ColumnSurvey("categorical", kind.categories, part, None, n_missing)
     if isinstance(kind, EmptyColumn):
         return ColumnSurvey("empty", None, part, None, n_missing)
     reject_infinity(

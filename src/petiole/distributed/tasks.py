@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from petiole._classifiers.mob_esp import VoteTables, make_ballot
+from petiole import _core
+from petiole._estimates.asking import OutOfBagRows
+from petiole._estimates.vote_look_up import make_ballot
 from petiole._forest.forest import Forest
-from petiole._forest.leaf_counts import Rows, Tally, members_of, tally_rows
-from petiole._forest.plan import ForestPlan, GrownForest, grow_range
+from petiole._forest.leaf_counts import Tally, members_of, picked, tally_rows
+from petiole._forest.plan import ForestPlan, grow_range
 from petiole._table.encoder import FeatureEncoder
+from petiole._table.rows import EncodedRows
 from petiole._table.weights import LEAST_SHARE
-from petiole._tree.growing import TrainingSet
 from petiole.distributed.shards import Assignment
 from petiole.distributed.sources import Batch
 from petiole.distributed.table_summary import Survey, encode_part, kept_rows, survey_rows
@@ -43,13 +45,14 @@ class Coding:
     def classes(self) -> npt.NDArray[Any]:
         return self.survey.classes
 
-    def rows(self, batch: Batch, part: int) -> Rows | None:
+    def rows(self, batch: Batch, part: int) -> EncodedRows | None:
         """The rows of a part as the core takes them; None if there are none."""
         kept = kept_rows(batch.X, batch.y, batch.weights, part)
         if kept is None:
             return None
         matrix, labels = encode_part(kept, self.survey, self.encoder, part)
-        return Rows(matrix, labels, self._in_rows(kept.weights, len(labels)))
+        weights = self._in_rows(kept.weights, len(labels))
+        return EncodedRows(matrix, labels, weights, self.encoder.n_categories, self.classes)
 
     def _in_rows(self, weights: Floats | None, n_rows: int) -> Floats | None:
         """Weights measured in rows of all parts together, as :mod:`petiole._table.weights` says."""
@@ -57,9 +60,6 @@ class Coding:
             return None if self.weight_unit == 1.0 else np.full(n_rows, 1.0 / self.weight_unit)
         measured = np.maximum(weights / self.weight_unit, LEAST_SHARE * self.survey.most_weight)
         return np.rint(measured) if self.survey.whole_weights else measured
-
-    def training_set(self, rows: Rows) -> TrainingSet:
-        return TrainingSet(rows.matrix, rows.labels, rows.weights, self.encoder.n_categories, self.classes)
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,17 @@ def grow_shard(
     """Grow trees on some parts together."""
     rows = [coding.rows(batch, part) for batch, part in zip(batches, parts, strict=True)]
     present = [(part, one) for part, one in zip(parts, rows, strict=True) if one is not None]
-    training = coding.training_set(_joined([one for _, one in present]))
+    training = _joined([one for _, one in present])
     sizes = [(part, len(one)) for part, one in present]
     return [_grow_piece(training, sizes, plans[task.kind], task) for task in assigned]
 
 
-def _grow_piece(training: TrainingSet, sizes: Sequence[tuple[int, int]], plan: ForestPlan, task: Assignment) -> Piece:
+def _grow_piece(training: EncodedRows, sizes: Sequence[tuple[int, int]], plan: ForestPlan, task: Assignment) -> Piece:
     forest, _ = grow_range(plan, training, task.first, task.first + task.n_trees)
     copies: dict[int, dict[int, npt.NDArray[np.uint8]]] = {part: {} for part, _ in sizes}
     for tree in range(task.first, task.first + task.n_trees):
         drawn = plan.sample(training, tree)
-        times = np.minimum(drawn, 255).astype(np.uint8) if drawn.size else np.ones(training.n_rows, dtype=np.uint8)
+        times = np.minimum(drawn, 255).astype(np.uint8) if drawn.size else np.ones(len(training), dtype=np.uint8)
         start = 0
         for part, n_rows in sizes:
             copies[part][tree] = times[start : start + n_rows]
@@ -126,7 +126,7 @@ class Standing:
         self._votes = votes
 
     @functools.cached_property
-    def ballot(self) -> Any:
+    def ballot(self) -> _core.Ballot | None:
         return make_ballot(self.forest, self._prior) if self._votes else None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -144,9 +144,9 @@ def stand(pieces: Sequence[Sequence[Piece]], n_kinds: int, prior: Floats, votes:
 
 @dataclass(frozen=True)
 class Sample:
-    """A few rows, to learn from what they are told by trees that have not seen them; ``copies[kind][tree]``."""
+    """A few rows, to learn weights from the trees in which they are out of bag; ``copies[kind][tree]``."""
 
-    rows: Rows
+    rows: EncodedRows
     copies: list[dict[int, npt.NDArray[np.uint8]]]
 
     def __add__(self, other: Sample) -> Sample:
@@ -156,10 +156,9 @@ class Sample:
         ]
         return Sample(_joined([self.rows, other.rows]), copies)
 
-    def growth(self, kind: int, forest: Forest, coding: Coding, n_threads: int) -> GrownForest:
-        """Where the rows are in the trees of a kind."""
-        rows = Rows(self.rows.matrix, self.rows.labels, self.rows.weights, self.copies[kind])
-        return GrownForest(forest, members_of(forest, rows, n_threads), coding.training_set(rows), None)
+    def in_forest(self, kind: int, forest: Forest, n_threads: int) -> OutOfBagRows:
+        """The rows in the trees of a kind."""
+        return OutOfBagRows(members_of(forest, self.rows, self.copies[kind], n_threads), self.rows, n_threads)
 
 
 @dataclass(frozen=True)
@@ -199,37 +198,25 @@ def count_part(
             of_kind[kind].update(drawn)
     tallies = []
     for one, drawn in zip(standing, of_kind, strict=True):
-        seen = Rows(rows.matrix, rows.labels, rows.weights, drawn)
-        tally = tally_rows(one.forest, seen, distinct=distinct, ballot=one.ballot)
+        tally = tally_rows(one.forest, rows, drawn, distinct=distinct, ballot=one.ballot)
         tallies.append(Tally(tally.counts.out_of_bag_alone(), tally.votes))
     return PartTally(tallies, _pick(rows, of_kind, wanted))
 
 
-def _pick(rows: Rows, of_kind: Sequence[dict[int, Any]], wanted: npt.NDArray[np.intp]) -> Sample | None:
+def _pick(rows: EncodedRows, of_kind: Sequence[dict[int, Any]], wanted: npt.NDArray[np.intp]) -> Sample | None:
     if not len(wanted):
         return None
-    copies = [{tree: times[wanted] for tree, times in drawn.items()} for drawn in of_kind]
-    return Sample(rows.part(wanted), copies)
+    return Sample(rows.take(wanted), [picked(drawn, wanted) for drawn in of_kind])
 
 
-def filed_votes(growth: GrownForest, tally: Tally, prior: Floats, oob_weight: float, n_threads: int) -> VoteTables:
-    """Vote tables of all rows, beside the votes on the rows of a growth."""
-    from petiole import _core
-
-    assert tally.votes is not None
-    winners, votes = _core.out_of_bag_votes(growth.members, make_ballot(growth.forest, prior), n_threads)
-    return VoteTables(tally.votes.tables(oob_weight), winners, votes)
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
+def _joined(parts: Sequence[EncodedRows]) -> EncodedRows:
     if len(parts) == 1:
         return parts[0]
     weights = None
     if any(part.weights is not None for part in parts):
-        weights = np.concatenate([np.ones(len(part)) if part.weights is None else part.weights for part in parts])
-    return Rows(
-        np.concatenate([part.matrix for part in parts]), np.concatenate([part.labels for part in parts]), weights
-    )
+        weights = np.concatenate([part.weights_or_ones() for part in parts])
+    matrix, labels = np.concatenate([part.matrix for part in parts]), np.concatenate([part.labels for part in parts])
+    return replace(parts[0], matrix=matrix, labels=labels, weights=weights, kept=None)
 
 
 def _joined_copies(one: dict[int, Any], n_one: int, two: dict[int, Any], n_two: int) -> dict[int, Any]:

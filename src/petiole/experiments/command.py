@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from petiole._validation import did_you_mean
 from petiole.experiments import (
     geurts_2001,
     margineantu_dietterich_2002,
@@ -17,9 +17,9 @@ from petiole.experiments import (
     zadrozny_elkan_2001,
     zhang_2020,
 )
-from petiole.experiments._grid.cells import Experiment
+from petiole.experiments._grid.cells import Cell, Experiment
 from petiole.experiments._grid.outcomes import Engine
-from petiole.experiments._grid.progress import make_progress
+from petiole.experiments._grid.progress import gist_of, last_line, make_progress
 from petiole.experiments._grid.runner import run
 from petiole.experiments._pages import summary as summary_page
 from petiole.experiments._pages.building import Agreement
@@ -38,7 +38,7 @@ SUMMARY = "summary"
 
 @dataclass(frozen=True)
 class Paper:
-    """What there is of a paper.
+    """The reproduction of a paper.
 
     Attributes
     ----------
@@ -112,9 +112,15 @@ PAPERS = {
 }
 
 
+# Errors whose message says what to do.
+MENDABLE = ("ValueError:", "FileNotFoundError:")
+# Names of data sets in a line.
+MOST_NAMES = 5
+
+
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: the options of the command."""
+    """The options of the command."""
 
     paper: str
     jobs: int = 1
@@ -130,7 +136,7 @@ class Request:
 
 
 def reproduce(options: Request) -> int:
-    """Compute what is missing, unless told not to, and write the page."""
+    """Compute missing cells, unless the options forbid it, and write the page."""
     if options.paper == SUMMARY:
         return _summarise(options)
     paper = find_paper(options.paper)
@@ -178,9 +184,32 @@ def _run(experiment: Experiment, options: Request, engine: Engine | None) -> boo
     """Run the cells of an experiment; whether some failed."""
     summary = run(experiment, options.database, jobs=options.jobs, engine=engine, progress=make_progress())
     print(f"{experiment.name}: {summary}")
-    for cell, error in summary.errors.items():
-        print(f"\n{cell.data_set}, trial {cell.trial}, {cell.method}:\n{error.strip()}", file=sys.stderr)
+    for told in describe_errors(summary.errors):
+        print(told, file=sys.stderr)
     return bool(summary.errors)
+
+
+def describe_errors(errors: Mapping[Cell, str]) -> list[str]:
+    """What went wrong, each thing once: errors that differ only in the name of the data set are one.
+
+    What a user can mend, such as data that is not there, takes a line. Anything else comes with a traceback.
+
+    >>> gone = "Traceback ...\\nValueError: name={!r}: is not here"
+    >>> cells = [Cell(name, 0, "tree") for name in ("iris", "wine")]
+    >>> describe_errors({cell: gone.format(cell.data_set) for cell in cells})
+    ["2 cells (iris, wine) failed: ValueError: name='iris': is not here"]
+    """
+    alike: dict[str, list[Cell]] = {}
+    for cell, error in errors.items():
+        alike.setdefault(gist_of(error), []).append(cell)
+    told = []
+    for cells in alike.values():
+        first = errors[cells[0]].strip()
+        names = sorted({cell.data_set for cell in cells})
+        shown = ", ".join(names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"… {names[-1]}"])
+        what = f"{len(cells)} cell{'s' if len(cells) > 1 else ''} ({shown}) failed: {last_line(first)}"
+        told.append(what if last_line(first).startswith(MENDABLE) else f"{what}\n{first}")
+    return told
 
 
 def _make_engine(options: Request) -> Engine | None:
@@ -196,10 +225,10 @@ def _make_engine(options: Request) -> Engine | None:
 
 
 def find_paper(name: str) -> Paper:
-    """What there is of a paper; a name that is not known is an error that tells the nearest."""
+    """The reproduction of a paper; an unknown name is an error that names the nearest known one."""
     if name not in PAPERS:
         known = [*sorted(PAPERS), SUMMARY]
-        close = difflib.get_close_matches(name, known, n=1)
-        nearest = f"did you mean {close[0]!r}? There are" if close else "there are"
-        raise ValueError(f"paper={name!r}: is not known; {nearest} {', '.join(known)}")
+        hint = did_you_mean(name, known)
+        there_are = f"{hint} There are" if hint else "there are"
+        raise ValueError(f"paper={name!r}: is not known; {there_are} {', '.join(known)}")
     return PAPERS[name]

@@ -1,4 +1,4 @@
-"""Fitted models for other runtimes: ONNX graphs, and C without dependencies.
+"""Write fitted models for other runtimes: as ONNX graphs, and as C without dependencies.
 
 Examples
 --------
@@ -7,7 +7,7 @@ Examples
 >>> from petiole.export import to_c
 >>> X, y = load_iris(return_X_y=True)
 >>> print(to_c(PETClassifier(max_depth=1).fit(X, y)).splitlines()[0])
-/* petiole_model: PETClassifier, 1 tree, 4 attributes, 3 classes. */
+/* petiole_model: PETClassifier, 1 tree, 4 features, 3 classes. */
 """
 
 from __future__ import annotations

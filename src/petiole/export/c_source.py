@@ -30,13 +30,13 @@ _C_TYPES = {
 
 
 def to_c(model: Any, *, name: str = "petiole_model", path: str | os.PathLike[str] | None = None) -> str:
-    """A fitted tree, or a forest that averages, as a C file that needs no library.
+    """Write a fitted tree, or a forest that averages, as a C file without dependencies.
 
-    The file defines ``void <name>_predict(const float *x, float *proba)``. ``x`` has the attributes in the order of
-    training: numbers, the position of a category in the list that the file gives, ``NAN`` for what is missing.
+    The file defines ``void <name>_predict(const float *x, float *proba)``. ``x`` has the features in the order of
+    training: numbers, the position of a category in the list that the file gives, ``NAN`` for a missing value.
     ``proba`` gets a probability per class. All tables are constant, nothing is allocated, and rows with missing values
-    are divided over branches as petiole does it. Thresholds are rounded down to single precision, by which every
-    single-precision value goes where petiole sends it.
+    are divided over branches as petiole does it. Thresholds are rounded down to single precision, so that every
+    single-precision value takes the same path as in petiole.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Nodes:
     """All trees as one list of nodes, the children of a node next to each other.
 
     ``next`` is the first child of a split and the row in the leaf table of a leaf; ``category`` is where the branches
-    of a nominal split begin.
+    of a categorical split begin.
     """
 
     roots: Array
@@ -156,7 +156,7 @@ class _Source:
         self.nodes = lay_out(self.trees)
         self.leaves = np.concatenate(tables) / len(self.trees)
         self.smooths_votes = not is_tree and model.voting == "laplace"
-        self.has_nominal = bool(self.nodes.n_categories.any())
+        self.has_categorical = bool(self.nodes.n_categories.any())
 
     def text(self) -> str:
         tables = self._tables()
@@ -178,7 +178,7 @@ class _Source:
             "NEXT": _narrow(nodes.next),
             "MISSING": _narrow(nodes.missing),
         }
-        if self.has_nominal:
+        if self.has_categorical:
             tables |= {
                 "CATEGORY": _narrow(nodes.category),
                 "N_CATEGORIES": _narrow(nodes.n_categories),
@@ -194,9 +194,9 @@ class _Source:
         names = encoder.feature_names or [f"x{index}" for index in range(encoder.n_features)]
         lines = [
             f"/* {self.name}: {type(model).__name__}, {trees} {'tree' if trees == 1 else 'trees'}, "
-            f"{encoder.n_features} attributes, {len(model.classes_)} classes. */",
+            f"{encoder.n_features} features, {len(model.classes_)} classes. */",
             f"/* Tables: {n_bytes} bytes in {len(self.nodes.feature)} nodes. */",
-            "/* Attributes, in this order; of a nominal one the position of the category, NAN for what is missing: */",
+            "/* Features, in this order; a category is given by its position, a missing value by NAN: */",
         ]
         for index, (name, categories) in enumerate(zip(names, encoder.categories, strict=True)):
             kind = (
@@ -213,7 +213,7 @@ class _Source:
         smooth = f"proba[k] = (proba[k] * {n_trees}.0f + 1.0f) / {n_trees + n_classes}.0f" if self.smooths_votes else ""
         walk = _DIVIDED_WALK.replace("$stack", str(_stack_size(self.trees))) if self.nodes.divides_rows else _WALK
         parts = [
-            _BRANCH.replace("$nominal", _NOMINAL_BRANCH if self.has_nominal else ""),
+            _BRANCH.replace("$categorical", _CATEGORICAL_BRANCH if self.has_categorical else ""),
             walk,
             _PREDICT.replace("$smooth", f"\n    for (int k = 0; k < $classes; ++k) {smooth};" if smooth else ""),
         ]
@@ -270,13 +270,13 @@ def _comment(text: str) -> str:
 
 
 _BRANCH = """/* The branch that a value takes at a node; -1: the row is divided over all branches. */
-static int branch_of(int node, float value) {$nominal
+static int branch_of(int node, float value) {$categorical
     if (value != value) return MISSING[node];
     return value > THRESHOLD[node];
 }
 """
 
-_NOMINAL_BRANCH = """
+_CATEGORICAL_BRANCH = """
     if (N_CATEGORIES[node] > 0) {
         int branch = -1;
         if (value >= 0 && value < (float)N_CATEGORIES[node]) branch = BRANCH[CATEGORY[node] + (int)value];

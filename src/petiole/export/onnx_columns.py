@@ -29,7 +29,7 @@ def add_inputs(graph: Graph, encoder: FeatureEncoder) -> str:
 
 
 def _codes(graph: Graph, name: str, categories: npt.NDArray[Any]) -> str:
-    """Category codes of a nominal column; what is not among the categories is missing."""
+    """Category codes of a categorical column; what is not among the categories is missing."""
     values = categories.tolist()
     codes = np.arange(len(values), dtype=np.float32).tolist()
     if all(isinstance(value, str) for value in values):
@@ -48,7 +48,7 @@ def _codes(graph: Graph, name: str, categories: npt.NDArray[Any]) -> str:
 
 
 def add_branch_columns(graph: Graph, matrix: str, tables: Sequence[tuple[int, tuple[int, ...]]]) -> str:
-    """The matrix with a column for each (attribute, branches of its codes and last of what is missing)."""
+    """The matrix with a column for each (feature, branches of its codes and last of what is missing)."""
     found = [matrix]
     for feature, branches in tables:
         codes = graph.cast(graph.columns(matrix, feature, feature + 1), np.int64)

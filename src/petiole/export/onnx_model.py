@@ -11,10 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._classifiers.bagging import BaggedPETClassifier
-from petiole._classifiers.ensemble import frequency_tables
-from petiole._classifiers.mob_esp import MOBESPClassifier, n_voters_of
+from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.pet import PETClassifier
 from petiole._classifiers.probability_forest import ProbabilityForestClassifier
+from petiole._classifiers.updating import estimate_of
+from petiole._estimates.components import OwnRows, UnseenRowsAlone
+from petiole._estimates.leaf_mean import LeafMean
+from petiole._estimates.leaf_tables import frequency_tables
+from petiole._estimates.pool import Part, PooledComponents
+from petiole._estimates.single_tree import SingleTree
+from petiole._estimates.vote_look_up import VoteLookUp
 from petiole._forest.forest import Forest
 from petiole._forest.log_pool import LogPool
 from petiole.export.leaf_sums import Entries, LeafSums, vote_rows
@@ -33,13 +39,13 @@ TIE = 1e-6
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
-    """A fitted classifier as an ONNX model, for onnxruntime and others.
+    """Convert a fitted classifier to an ONNX model, for onnxruntime and other runtimes.
 
     It has the outputs ``label`` and ``probabilities``. Its input is one matrix ``X`` of double precision if all columns
     are numbers, otherwise one input per column, of shape (rows, 1), with the column's name: numbers in double
     precision, categories as texts or whole numbers. Only averages over *single* leaves can be written: where petiole
     would divide a row over several branches (a missing value, unless ``missing="separate"``, or a category that a node
-    has not seen) the probabilities are NaN, which is no answer rather than a wrong one.
+    has not seen) the probabilities are NaN.
 
     Parameters
     ----------
@@ -65,10 +71,11 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
     True
     """
     why_not = "ONNX has operators for trees, and none for what this model does with a query."
-    check_exportable(model, tuple(_ANSWERS), "ONNX", why_not)
+    check_exportable(model, CLASSIFIERS, "ONNX", why_not)
     graph = Graph()
     matrix = add_inputs(graph, model.encoder_)
-    proba = _ANSWERS[type(model)](model)(graph, matrix)
+    estimate = estimate_of(model)
+    proba = _ANSWERS[type(estimate)](estimate)(graph, matrix)
     label, label_type = add_label(graph, proba, model.classes_)
     graph.output(label, "label", label_type, ["rows"])
     graph.output(proba, "probabilities", np.float64, ["rows", len(model.classes_)])
@@ -107,18 +114,17 @@ def _mean_of_tables(trees: Any, tables: list[Floats]) -> LeafSums:
     return LeafSums(list(trees), entries, np.shape(tables[0])[1])
 
 
-def _answer_of_tree(model: PETClassifier) -> Answer:
-    tree = model.tree_
-    sums = _mean_of_tables([tree], [model.node_probabilities_[tree.leaves]])
+def _answer_of_tree(estimate: SingleTree) -> Answer:
+    sums = _mean_of_tables([estimate.tree], [np.asarray(estimate.tables.of_tree(0))])
     return lambda graph, matrix: _sum_leaves(graph, matrix, sums)
 
 
-def _answer_of_bag(model: BaggedPETClassifier) -> Answer:
-    sums, n_trees = _mean_of_tables(model.trees_, model.tables_), len(model.trees_)
+def _answer_of_leaf_mean(estimate: LeafMean) -> Answer:
+    sums, n_trees = _mean_of_tables(estimate.forest, estimate.tables_by_tree()), len(estimate.forest)
 
     def answer(graph: Graph, matrix: str) -> str:
         proba = _sum_leaves(graph, matrix, sums)
-        if model.voting != "laplace":
+        if estimate.voting != "laplace":
             return proba
         votes = graph.add("Mul", proba, graph.constant(float(n_trees)))
         more = graph.add("Add", votes, graph.constant(1.0))
@@ -206,15 +212,14 @@ def _unsqueezed(graph: Graph, value: str) -> str:
     return graph.add("Unsqueeze", value, graph.constant(np.array([2], dtype=np.int64)))
 
 
-def _answer_of_mob_esp(model: MOBESPClassifier) -> Answer:
-    voting = n_voters_of(model.voters, len(model.trees_))
-    fallback = model._spread_tables()
-    voted = VotedSums(model.trees_, model.vote_tables_, model.oob_weight_, fallback, len(model.classes_), voting)
+def _answer_of_look_up(estimate: VoteLookUp) -> Answer:
+    tables, n_classes = estimate.filed.tables, len(estimate.prior)
+    voted = VotedSums(estimate.forest, tables, estimate.oob_weight, estimate.fallback, n_classes, estimate.n_voters)
 
     def answer(graph: Graph, matrix: str) -> str:
         sums = _sum_leaves(graph, matrix, voted.leaf_sums)
-        winner_only = model.rows == "winner"
-        weights = voted.winner(graph, sums, model.class_weights_) if winner_only else voted.votes(graph, sums)
+        winner_only = estimate.rows == "winner"
+        weights = voted.winner(graph, sums, estimate.prior) if winner_only else voted.votes(graph, sums)
         return _lost_as_nan(graph, sums, voted.answer(graph, sums, weights, voted.means(graph, sums)))
 
     return answer
@@ -226,38 +231,43 @@ def _lost_as_nan(graph: Graph, sums: str, proba: str) -> str:
     return graph.add("Add", proba, zero)
 
 
-def _answer_of_pool(model: ProbabilityForestClassifier) -> Answer:
-    n_classes = len(model.classes_)
+def _answer_of_pool(estimate: PooledComponents) -> Answer:
     voted = [
-        VotedSums(part.forest, part.vote_tables, 1.0, part.tables, n_classes, len(part.forest)) for part in model.parts_
+        VotedSums(part.forest, part.filed.tables, 1.0, part.tables, part.n_classes, len(part.forest))
+        for part in estimate.parts
     ]
 
     def answer(graph: Graph, matrix: str) -> str:
         components: list[str] = []
         sums = ""
-        for of_part in voted:
+        for part, of_part in zip(estimate.parts, voted, strict=True):
             sums = _sum_leaves(graph, matrix, of_part.leaf_sums)
-            components += _components(graph, sums, of_part, model)
-        components.append(graph.constant(model.prior_[np.newaxis]))
-        return _lost_as_nan(graph, sums, _pooled(graph, components, model.pool_))
+            components += _components(graph, sums, of_part, part)
+        components.append(graph.constant(estimate.base_rates[np.newaxis]))
+        return _lost_as_nan(graph, sums, _pooled(graph, components, estimate.pool))
 
     return answer
 
 
-def _components(graph: Graph, sums: str, voted: VotedSums, model: ProbabilityForestClassifier) -> list[str]:
-    """What each component of one part says: as ``ProbabilityForestClassifier`` itself reads its tables."""
+def _components(graph: Graph, sums: str, voted: VotedSums, part: Part) -> list[str]:
+    """The probabilities of each component of one part, by its own tables."""
     k, means = voted.n_classes, voted.means(graph, sums)
-    in_tables = ["raw", *(name for name in ("eb", "coarse", "oob") if name in model.components)]
-    found = {name: graph.columns(means, k * i, k * (i + 1)) for i, name in enumerate(in_tables)}
-    if "oob" in found:
-        n_columns = voted.leaf_sums.n_columns - voted.tables_at
-        share = graph.columns(means, n_columns - 1, n_columns)
-        scaled = graph.add("Div", found["oob"], graph.add("Max", share, graph.constant(1e-300)))
-        has_some = graph.add("Greater", share, graph.constant(0.0))
-        found["oob"] = graph.add("Where", has_some, scaled, found["raw"])
-    if "votes" in model.components:
-        found["votes"] = voted.answer(graph, sums, voted.votes(graph, sums), found["raw"])
-    return [found[name] for name in model.components]
+    raw = graph.columns(means, 0, k)
+    found = []
+    for component, columns in zip(part.components, part.columns, strict=True):
+        if isinstance(component, OwnRows):
+            found.append(raw)
+        elif component.looks_up_votes:
+            found.append(voted.answer(graph, sums, voted.votes(graph, sums), raw))
+        elif isinstance(component, UnseenRowsAlone):
+            share = graph.columns(means, columns.stop - 1, columns.stop)
+            own = graph.columns(means, columns.start, columns.start + k)
+            scaled = graph.add("Div", own, graph.add("Max", share, graph.constant(1e-300)))
+            has_some = graph.add("Greater", share, graph.constant(0.0))
+            found.append(graph.add("Where", has_some, scaled, raw))
+        else:
+            found.append(graph.columns(means, columns.start, columns.stop))
+    return found
 
 
 def _pooled(graph: Graph, components: list[str], pool: LogPool) -> str:
@@ -271,9 +281,10 @@ def _pooled(graph: Graph, components: list[str], pool: LogPool) -> str:
     return graph.add("Softmax", graph.add("Add", total, graph.constant(pool.intercepts)), axis=1)
 
 
+CLASSIFIERS = (PETClassifier, BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier)
 _ANSWERS: dict[type, Callable[[Any], Answer]] = {
-    PETClassifier: _answer_of_tree,
-    BaggedPETClassifier: _answer_of_bag,
-    MOBESPClassifier: _answer_of_mob_esp,
-    ProbabilityForestClassifier: _answer_of_pool,
+    SingleTree: _answer_of_tree,
+    LeafMean: _answer_of_leaf_mean,
+    VoteLookUp: _answer_of_look_up,
+    PooledComponents: _answer_of_pool,
 }

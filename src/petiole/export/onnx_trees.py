@@ -1,9 +1,9 @@
-"""Trees as the nodes of ONNX's tree ensemble, which compares numbers with thresholds and knows nothing else.
+"""Trees as the nodes of ONNX's tree ensemble, which can only compare numbers with thresholds.
 
-A numeric split becomes one node. A nominal split becomes a search by halves: over the category codes where every child
-is found in one piece of them, otherwise over the numbers of its branches, which come in as a further column. ONNX has
-no row that is in several leaves at once, so where petiole would divide a row over branches (a missing value, a category
-that the node has never seen) the row ends in a leaf that says it is lost.
+A numeric split becomes one node. A categorical split becomes a search by halves: over the category codes where every
+child is found in one piece of them, otherwise over the numbers of its branches, which come in as a further column. ONNX
+has no row that is in several leaves at once, so where petiole would divide a row over branches (a missing value, a
+category that the node has never seen) the row ends in a leaf that says it is lost.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy.typing as npt
 from petiole._tree.tree import Tree
 from petiole.export.leaf_sums import Entries, LeafSums
 
-MISSING_CODE = -1  # of a nominal value that is missing or unknown
+MISSING_CODE = -1  # of a category that is missing or unknown
 LOST = -1  # in place of a child: the row would be divided
 _FIELDS = ("featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")
 
 
 class BranchColumns:
-    """Columns with the branch that a category takes at nominal splits; equal splits share one."""
+    """Columns with the branch that a category takes at categorical splits; equal splits share one."""
 
     def __init__(self, n_features: int) -> None:
         self.first = n_features
@@ -34,12 +34,12 @@ class BranchColumns:
         return self._positions.setdefault((feature, tuple(branches)), self.first + len(self._positions))
 
     def tables(self) -> list[tuple[int, tuple[int, ...]]]:
-        """The attribute and the branches of each column, in order."""
+        """The feature and the branches of each column, in order."""
         return list(self._positions)
 
 
 class TreeNodes:
-    """The nodes of one tree, node ids kept, with those that nominal splits need behind them."""
+    """The nodes of one tree, node ids kept, with those that categorical splits need behind them."""
 
     def __init__(self, tree: Tree, branch_columns: BranchColumns, to_check: Set[int]) -> None:
         self._tree = tree
@@ -74,7 +74,7 @@ class TreeNodes:
         return np.where(has_it, tree.child_nodes[position], 0) if len(tree.child_nodes) else np.zeros(tree.n_nodes, int)
 
     def _check_missing(self, node: int, goal: int) -> None:
-        """Lead rows that lack the attribute elsewhere before they come to a node."""
+        """Lead rows that lack the feature elsewhere before they come to a node."""
         feature, after = self.columns["featureids"][node], self._append()
         for name in _FIELDS:
             self.columns[name][after] = self.columns[name][node]
@@ -83,7 +83,7 @@ class TreeNodes:
             self.columns[name][node] = value
 
     def _search(self, node: int) -> None:
-        """Replace a nominal split by comparisons."""
+        """Replace a categorical split by comparisons."""
         tree = self._tree
         branches = tree.category_branch[tree.category_start[node] : tree.category_start[node + 1]].tolist()
         children = tree.child_nodes[tree.child_start[node] : tree.child_start[node + 1]].tolist()
@@ -133,7 +133,7 @@ class TreeNodes:
 
 
 def missing_by_tree(trees: Sequence[Tree]) -> tuple[list[int], set[int]]:
-    """Numeric attributes whose missing values every split divides; those of which only some splits do."""
+    """Numeric features whose missing values every split divides; those of which only some splits do."""
     dividing: set[int] = set()
     leading: set[int] = set()
     for tree in trees:
@@ -144,7 +144,7 @@ def missing_by_tree(trees: Sequence[Tree]) -> tuple[list[int], set[int]]:
 
 
 def divisions(tree: Tree, features: Set[int]) -> list[int]:
-    """The splits that divide rows which lack one of these attributes, as far as such rows come to them."""
+    """The splits that divide rows which lack one of these features, as far as such rows come to them."""
     found: list[int] = []
     pending: list[tuple[int, frozenset[int]]] = [(0, frozenset(features))] if features else []
     while pending:
@@ -191,7 +191,7 @@ def tree_ensemble_attributes(sums: LeafSums, branch_columns: BranchColumns) -> t
 
 
 def _at_nodes(nodes: TreeNodes, tree: Tree, entries: Entries, lost_column: int) -> Entries:
-    """What leaves add, by node id, with the copies of leaves and the leaves of those who are lost."""
+    """What leaves add, by node id, with the copies of leaves and the leaves of lost rows."""
     parts = [entries._replace(leaf=tree.leaves[entries.leaf])]
     for copy, original in nodes.copies:
         at_original = parts[0].leaf == original

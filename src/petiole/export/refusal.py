@@ -1,4 +1,4 @@
-"""What is said when a model cannot leave petiole."""
+"""The error for models that cannot be exported."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from petiole._forest.forest import Forest
 from petiole._table.columns import NumericColumn
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.labels import check_same_length, check_weights, label_codes
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 from petiole._tree.importance import impurity
 from petiole._tree.traversal import class_counts
 from petiole._tree.tree import Tree
@@ -43,10 +43,10 @@ _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32, if its expo
 def from_sklearn(
     model: Any, X: Any = None, y: Any = None, sample_weight: Any = None
 ) -> PETClassifier | BaggedPETClassifier:
-    """A fitted petiole classifier with the tree or the trees of a scikit-learn classifier.
+    """Make a fitted petiole classifier from the tree or trees of a scikit-learn classifier.
 
     A single tree becomes a :class:`petiole.PETClassifier`, a forest a :class:`petiole.BaggedPETClassifier`. Nodes keep
-    their ids. Leaves say raw frequencies at first, as scikit-learn's do; ``with_smoothing`` puts any other leaf
+    their ids. Leaves give raw frequencies at first, as in scikit-learn; ``with_smoothing`` puts any other leaf
     estimator in their place. Every query takes the same path as in scikit-learn: float32 or float64, missing or
     not, however close to a threshold. Thresholds are moved by less than the distance of two float32 for that.
 
@@ -103,7 +103,8 @@ def _tree_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Tree:
 
 
 def trees_from_sklearn(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> list[Tree]:
-    """The trees of a scikit-learn forest, with node ids, thresholds and missing values as in :func:`from_sklearn`.
+    """Return the trees of a scikit-learn forest, with node ids, thresholds and missing values as in
+    :func:`from_sklearn`.
 
     Parameters
     ----------
@@ -132,12 +133,12 @@ def trees_from_sklearn(model: Any, X: Any = None, y: Any = None, sample_weight: 
     if training is None:
         return trees
     _check_draws(model)
-    bags = _row_multiplicities(model, training.n_rows)
+    bags = _row_multiplicities(model, len(training))
     return [_with_bag(tree, model, training, bag) for tree, bag in zip(trees, bags, strict=True)]
 
 
 def to_sklearn(model: PETClassifier) -> DecisionTreeClassifier:
-    """A fitted scikit-learn DecisionTreeClassifier whose nodes say the probabilities of a petiole classifier.
+    """Make a fitted scikit-learn DecisionTreeClassifier whose nodes hold the probabilities of a petiole classifier.
 
     For tools that read scikit-learn's trees. Nodes keep their ids; ``tree_.value`` has the smoothed probabilities,
     ``weighted_n_node_samples`` the in-bag weights, ``n_node_samples`` these rounded, ``impurity`` that of the in-bag
@@ -189,7 +190,7 @@ def to_sklearn(model: PETClassifier) -> DecisionTreeClassifier:
 
 
 def unrounded_threshold(threshold: npt.ArrayLike) -> Floats:
-    """The d for which ``x <= d`` says of every float64 x what ``float32(x) <= threshold`` says.
+    """The d for which ``x <= d`` equals ``float32(x) <= threshold`` for every float64 x.
 
     Let a be the largest float32 not above the threshold and b the next one. Rounding to nearest takes to a or below
     what lies below the middle of a and b, and the middle itself if a is the even one of the two.
@@ -243,7 +244,7 @@ def _numeric_encoder(model: Any) -> FeatureEncoder:
     return FeatureEncoder(columns, None if names is None else [str(name) for name in names], "PETClassifier")
 
 
-def _training_set(model: Any, encoder: FeatureEncoder, X: Any, y: Any, sample_weight: Any) -> TrainingSet | None:
+def _training_set(model: Any, encoder: FeatureEncoder, X: Any, y: Any, sample_weight: Any) -> EncodedRows | None:
     if X is None and y is None:
         if model.class_weight is not None:
             raise ValueError(
@@ -258,7 +259,7 @@ def _training_set(model: Any, encoder: FeatureEncoder, X: Any, y: Any, sample_we
     matrix, labels = encoder.transform(X), label_codes(y, model.classes_, "y")
     check_same_length(len(matrix), len(labels))
     weights = check_weights(sample_weight, len(matrix))
-    return TrainingSet(matrix, labels, weights, encoder.n_categories, model.classes_)
+    return EncodedRows(matrix, labels, weights, encoder.n_categories, model.classes_)
 
 
 def _structure(model: Any) -> Tree:
@@ -294,7 +295,7 @@ def _stored_counts(nodes: Any) -> Floats:
     return np.where(np.abs(counts - whole) <= 2e-15 * whole, whole, np.maximum(counts, 0.0))
 
 
-def _recounted(tree: Tree, training: TrainingSet, weights: Floats | None, has_class_weight: bool) -> Tree:
+def _recounted(tree: Tree, training: EncodedRows, weights: Floats | None, has_class_weight: bool) -> Tree:
     """The tree with in-bag counts of the data; the stored ones may differ by a factor per class."""
     counts, stored = class_counts(tree, training.matrix, training.labels, weights), tree.inbag_class_counts
     factor = stored[0] / np.where(counts[0] > 0, counts[0], 1.0) if has_class_weight else 1.0
@@ -331,8 +332,8 @@ def _row_multiplicities(model: Any, n_rows: int) -> list[npt.NDArray[np.intp]]:
     return bags
 
 
-def _with_bag(tree: Tree, model: Any, training: TrainingSet, bag: npt.NDArray[np.intp]) -> Tree:
-    weights = np.ones(training.n_rows) if training.weights is None else training.weights
+def _with_bag(tree: Tree, model: Any, training: EncodedRows, bag: npt.NDArray[np.intp]) -> Tree:
+    weights = training.weights_or_ones()
     inbag = bag.astype(np.float64) if _draws_by_weight(model) else bag * weights
     tree = _recounted(tree, training, inbag, model.class_weight is not None)
     if not model.bootstrap:
@@ -358,7 +359,7 @@ def _check_expressible(model: PETClassifier) -> None:
     tree = model.tree_
     n_children = np.diff(tree.child_start)
     refusals = (
-        (tree.kind == "nominal", "is a nominal split", "encode nominal columns as numbers before fit"),
+        (tree.kind == "nominal", "is a categorical split", "encode categorical columns as numbers before fit"),
         (n_children > 2, "has a third branch for missing values", "fit with missing='fractional'"),
         (tree.threshold == np.inf, "splits known from missing values", "fit with missing='fractional'"),
     )
@@ -385,7 +386,7 @@ def _warn_of_rounding(model: PETClassifier) -> None:
 
 def _sklearn_parameters(model: PETClassifier) -> dict[str, Any]:
     return {
-        "criterion": "entropy" if model.criterion in ("entropy", "gain_ratio") else "gini",
+        "criterion": "entropy" if model.criterion in ("entropy", "log_loss", "gain_ratio") else "gini",
         "max_depth": model.max_depth,
         "min_samples_leaf": max(1, math.ceil(model.min_samples_leaf)),
     }

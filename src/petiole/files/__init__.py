@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT_VERSION", "ModelFileError", "load", "read_header", "save"]
 
-# Every class says what files keep of it; what writes and reads them is imported by those who do.
+# Classes declare what files keep of them; the modules that write and read files are imported when they are used.
 _MODULE_OF = {"FORMAT_VERSION": "container", "load": "storing", "read_header": "storing", "save": "storing"}
 
 

@@ -119,7 +119,7 @@ def _new_locked(new_name: Any) -> tuple[Path, BinaryIO]:
 
 @contextlib.contextmanager
 def _abandoned(path: Path) -> Iterator[bool]:
-    """Whether nobody holds the lock of a file; if so it is held here meanwhile."""
+    """Whether no process holds the lock of a file; if so it is held here meanwhile."""
     try:
         handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -164,7 +164,7 @@ def _matching(folder: Path, pattern: str) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             return [folder / entry.name for entry in entries if matches(entry.name)]
-    except OSError:  # no such folder, which whoever writes to it will say
+    except OSError:  # no such folder, which writing to it will report
         return []
 
 

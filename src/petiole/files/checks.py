@@ -1,4 +1,4 @@
-"""What a part of a model must be. A check takes a value and raises ValueError, with what it must be, if it is not."""
+"""Checks of the parts of a model. A check takes a value and raises ValueError, which names what the value must be."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from petiole._validation import LARGEST
+from petiole._validation import LARGEST as LARGEST  # also for those who say what their parts must be
 from petiole.files.errors import ModelFileError
 
 Check = Callable[[Any], None]
@@ -26,7 +26,7 @@ class Field(NamedTuple):
 
 
 def require(ok: Any, message: str) -> None:
-    """Raise ValueError with the message unless all is well."""
+    """Raise ValueError with the message unless the condition holds."""
     if not ok:
         raise ValueError(message)
 
@@ -50,7 +50,7 @@ def check_part(name: str, check: Check, value: Any) -> None:
 
 
 def anything(value: Any) -> None:
-    """No demand beyond what a file can hold at all."""
+    """Any value that a file can hold."""
 
 
 def none_or(check: Check) -> Check:

@@ -83,7 +83,7 @@ class LinearRegressionAdapter(Adapter):
 
 
 class DummyClassifierAdapter(Adapter):
-    """scikit-learn's classifier that always says the same, left by ``CostSensitiveClassifier(method="relabel")``."""
+    """scikit-learn's DummyClassifier, left by ``CostSensitiveClassifier(method="relabel")``."""
 
     _saved = fields(
         classes_=checks.labels,

@@ -57,18 +57,18 @@ def check_forest_fits(state: dict[str, Any], n_features: int) -> None:
 
 
 class Facts(NamedTuple):
-    """What has to fit to the other parts of a model: the leaves of each tree, and all nominal splits."""
+    """What is compared with other parts of a model: the leaves of each tree, and all categorical splits."""
 
     n_leaves: Array
-    nominal_feature: Array
-    nominal_categories: Array
+    categorical_feature: Array
+    category_counts: Array
 
 
 def facts_of(state: dict[str, Any]) -> Facts:
     """The facts of a packed forest that has passed the check."""
     n_categories = _expanded(state, "n_categories")
-    nominal = n_categories > 0
-    return Facts(np.array(state["vote_size"]), state["feature"][nominal], n_categories[nominal])
+    categorical = n_categories > 0
+    return Facts(np.array(state["vote_size"]), state["feature"][categorical], n_categories[categorical])
 
 
 def check_vote_tables(state: Any) -> None:
@@ -131,7 +131,7 @@ def _check_splits(state: dict[str, Any]) -> None:
     n_categories, missing = _expanded(state, "n_categories"), _expanded(state, "missing_branch")
     is_numeric = n_categories == 0
     require((threshold[is_numeric] > -np.inf).all(), "threshold: a numeric split needs a number")
-    require(np.isnan(threshold[~is_numeric]).all(), "threshold: a nominal split has none")
+    require(np.isnan(threshold[~is_numeric]).all(), "threshold: a categorical split has none")
     require((n_children >= 2).all(), "n_children: a split needs 2 children or more")
     # A third branch of a numeric split is the one of missing values; branches count from one here.
     fits = (n_children == 2) | ((n_children == 3) & (missing == 3))

@@ -11,7 +11,7 @@ MODULE_OF = {
     "Tree": "petiole._tree.tree",
     "Forest": "petiole._forest.forest",
     "FeatureEncoder": "petiole._table.encoder",
-    "TrainingSet": "petiole._tree.growing",
+    "TrainingSet": "petiole._table.rows",
     "PETClassifier": "petiole._classifiers.pet",
     "BaggedPETClassifier": "petiole._classifiers.bagging",
     "MOBESPClassifier": "petiole._classifiers.mob_esp",
@@ -34,8 +34,16 @@ MODULE_OF = {
     "BetaMap": "petiole.calibrators._maps",
     "IsotonicCalibrator": "petiole.calibrators._maps",
     "IsotonicMap": "petiole.calibrators._maps",
-    "TemperatureCalibrator": "petiole.calibrators._maps",
-    "TemperatureMap": "petiole.calibrators._maps",
+    "TemperatureCalibrator": "petiole.calibrators._scaling",
+    "TemperatureMap": "petiole.calibrators._scaling",
+    "VectorScalingCalibrator": "petiole.calibrators._scaling",
+    "VectorScalingMap": "petiole.calibrators._scaling",
+    "StructuredMatrixCalibrator": "petiole.calibrators._scaling",
+    "StructuredMatrixMap": "petiole.calibrators._scaling",
+    "QuadraticCalibrator": "petiole.calibrators._splines",
+    "QuadraticMap": "petiole.calibrators._splines",
+    "SplineCalibrator": "petiole.calibrators._splines",
+    "SplineMap": "petiole.calibrators._splines",
     "VennAbersCalibrator": "petiole.calibrators._venn_abers",
     "VennAbersMap": "petiole.calibrators._venn_abers",
     "Raw": "petiole.smoothing",
@@ -47,13 +55,17 @@ MODULE_OF = {
     "HGS": "petiole.smoothing",
 }
 
+# Names in files that are older than those of the classes.
+CLASS_OF = {"TrainingSet": "EncodedRows"}
+NAME_OF = {of_class: name for name, of_class in CLASS_OF.items()}
+
 
 def class_named(name: Any) -> type[Any]:
     """The class of petiole with this name, or a stand-in for one of scikit-learn's or NumPy's."""
     from petiole.files.foreign import ADAPTERS
 
     if isinstance(name, str) and name in MODULE_OF:
-        found: type[Any] = getattr(importlib.import_module(MODULE_OF[name]), name)
+        found: type[Any] = getattr(importlib.import_module(MODULE_OF[name]), CLASS_OF.get(name, name))
         return found
     if isinstance(name, str) and name in ADAPTERS:
         return ADAPTERS[name]
@@ -65,7 +77,7 @@ def savable_form(value: Any) -> tuple[str, Any] | None:
     from petiole.files.foreign import ADAPTERS
 
     kind = type(value)
-    name = kind.__name__
+    name = NAME_OF.get(kind.__name__, kind.__name__)
     # The very class: a subclass may do anything.
     if name in MODULE_OF and class_named(name) is kind:
         return name, value

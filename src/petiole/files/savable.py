@@ -1,4 +1,4 @@
-"""What makes an object savable: it says which parts of it are kept, what they must be, and how it comes back."""
+"""The base class of savable objects, which declare the parts that are kept, their checks, and how they are restored."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SavableEstimator(Savable):
     """Base of savable objects with scikit-learn's parameters, fitted or not."""
 
     def _check_saved_parameters(self) -> None:
-        """Raise ValueError if a parameter is no good."""
+        """Raise ValueError if a parameter is invalid."""
         check = getattr(self, "_check_parameters", None)
         if check is not None:
             check()
@@ -99,7 +99,7 @@ class SavableModel(SavableEstimator):
         Parameters
         ----------
         path : str or path
-            By habit with the ending ``.petiole``.
+            Usually with the extension ``.petiole``.
 
         Raises
         ------
@@ -130,7 +130,7 @@ _COMMON = {
 
 
 def check_common_parameters(parameters: dict[str, Any]) -> None:
-    """Raise ValueError if a parameter that many classes share is no good."""
+    """Raise ValueError if a parameter that many classes share is invalid."""
     check_fields({name: Field(check, optional=True) for name, check in _COMMON.items()}, parameters, others=True)
 
 

@@ -65,7 +65,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = True, mmap: bool = True
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file says about itself, without loading the model: class, versions and the description of its parts.
+    """The header of a model file, without loading the model: class, versions and the description of its parts.
 
     Examples
     --------

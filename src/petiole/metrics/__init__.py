@@ -1,7 +1,7 @@
-"""How good probabilities are: scores, lift, calibration, what decisions cost, and scorers for scikit-learn's tools.
+"""Metrics of class probabilities: scores, lift, calibration and costs, and scorers for scikit-learn's tools.
 
 All metrics are called as ``metric(y_true, proba, *, labels=None, sample_weight=None)``: one label and one row of class
-probabilities per example, columns in the order of the sorted labels unless ``labels`` says otherwise.
+probabilities per row, columns in the order of the sorted labels unless ``labels`` says otherwise.
 """
 
 from __future__ import annotations

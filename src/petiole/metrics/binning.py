@@ -1,4 +1,4 @@
-"""Scores in bins: who shares one, and what each bin holds."""
+"""Scores in bins: the bin of each row, and the contents of each bin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def bin_of(scores: Floats, weights: Floats, n_bins: int, strategy: str) -> Indic
     groups = tie_groups(scores)
     sums = group_sums(groups, weights)
     middles = (np.cumsum(sums) - sums / 2) / weights.sum()
-    bins = np.minimum((middles * n_bins).astype(np.intp), n_bins - 1)
+    # Rounded, so that a middle on the border of two bins is in the upper one in whatever order weights are summed.
+    bins = np.minimum(np.round(middles * n_bins, 9).astype(np.intp), n_bins - 1)
     return bins[groups]
 
 
@@ -54,7 +55,7 @@ def summarise(scores: Floats, hits: npt.NDArray[np.bool_], weights: Floats, bins
 
 
 def scores_and_hits(judged: Judged, column: int | None) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """The score of each row and whether it came true: of the class of a column, or (None) of the most probable one."""
+    """The score of each row and whether it is right: of the class of a column, or (None) of the most probable one."""
     if column is None:
         return judged.proba.max(axis=1), judged.proba.argmax(axis=1) == judged.codes
     return judged.proba[:, column], judged.codes == column

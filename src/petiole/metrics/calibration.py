@@ -1,4 +1,4 @@
-"""Are the probabilities true? Reliability curves and calibration errors, plain and freed of bias."""
+"""Calibration of probabilities: reliability curves and calibration errors, plain and debiased."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NORMS = ("l1", "l2", "squared", "max")
 
 
 class ReliabilityCurve(NamedTuple):
-    """What was said and what came true, for each bin that holds rows, from low scores up.
+    """Mean predicted probability and observed frequency of each bin that holds rows, from low scores up.
 
     Attributes
     ----------
     mean_score : array
-        Mean probability that was given.
+        Mean predicted probability.
     frequency : array
-        Share of rows in which it came true.
+        Share of the rows that are of the class (or whose most probable class is right).
     weight : array
         Sum of the weights of the rows.
     lower, upper : array
@@ -50,7 +50,7 @@ def reliability_curve(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> ReliabilityCurve:
-    """Observed frequencies beside the probabilities that were given, in bins, with Wilson's confidence limits.
+    """Compute observed frequencies and mean predicted probabilities in bins, with Wilson's confidence limits.
 
     Parameters
     ----------
@@ -58,14 +58,13 @@ def reliability_curve(
         As in :func:`zero_one_mse`. In the limits weights count rows.
     target : label or "top", default=None
         The class whose probability is looked at, or "top" for the most probable class of each row; by default the
-        second of two classes, and "top" if there are more. A class that is called "top" must be renamed to be looked
-        at.
+        second of two classes, and "top" if there are more. A class that is called "top" must be renamed.
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         "uniform": bins of equal width, open on the left. "quantile": bins of equal weight; tied scores share a bin.
     confidence : float, default=0.95
-        How probable it is that the band holds the true frequency of a bin.
+        Confidence level of the limits.
 
     Returns
     -------
@@ -103,11 +102,11 @@ def expected_calibration_error(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """Mean distance between the probabilities given and the frequencies observed, in bins.
+    """Mean distance between predicted probabilities and observed frequencies, in bins.
 
     With n_b the weight of bin b, s_b its mean score and f_b its frequency: Σ_b (n_b/n) |f_b − s_b|. The plain estimate
-    is above 0 even for true probabilities, since f_b scatters, the more so the fewer rows and the more bins;
-    ``debiased`` takes the expected scatter off.
+    is biased upwards: it is above 0 even for true probabilities, the more so the fewer rows and the more bins.
+    ``debiased`` subtracts an estimate of this bias.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def expected_calibration_error(
         As in :func:`zero_one_mse`. When ``debiased``, weights count rows.
     target : label, "top" or "classwise", default="top"
         "top": the most probable class of each row. A label: this class. "classwise": the mean over all classes.
-        A class that bears one of these names must be renamed to be looked at.
+        A class with one of these names must be renamed.
     n_bins : int, default=15
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -124,11 +123,10 @@ def expected_calibration_error(
         "l1" as above; "squared": the mean of (f_b − s_b)²; "l2": its root; "max": the largest |f_b − s_b|.
     debiased : bool, default=False
         "squared" and "l2": f_b (1 − f_b)/(n_b − 1), an unbiased estimate of the variance of f_b, is subtracted in each
-        bin (Kumar, Liang & Ma 2019, definition 5.2; recalled, and the same as in the authors' code). "squared" may
-        then be below 0; "l2" is 0 in that case. "l1": the bias is estimated by the mean of |f − s_b| under a normal f
-        with that variance around f_b, less |f_b − s_b|, and subtracted; 0 if less is left (after the same paper,
-        recalled; in closed form instead of by simulation, and it takes off a part of the bias only). A bin of one row
-        says nothing of its scatter and counts as error 0.
+        bin (Kumar, Liang & Ma 2019, definition 5.2). "squared" may then be below 0; "l2" is 0 in that case. "l1": the
+        bias is estimated by the mean of |f − s_b| under a normal f with that variance around f_b, less |f_b − s_b|, and
+        subtracted; 0 if less is left (after the same paper, in closed form instead of by simulation; it takes off a
+        part of the bias only). In a bin of one row the variance cannot be estimated; it counts as error 0.
 
     Returns
     -------

@@ -15,12 +15,12 @@ from petiole.metrics.rows import Indices, group_sums, judge, target_column
 class CostCurve(NamedTuple):
     """Costs over the probability-cost x, from 0 (only false alarms cost) to 1 (only misses cost).
 
-    At a threshold the cost is (1 − x) · false alarms + x · misses: a straight line. It is 1 if all is wrong.
+    At a threshold the cost is (1 − x) · false alarms + x · misses: a straight line. It is 1 if every decision is wrong.
 
     Attributes
     ----------
     thresholds : array
-        Minus infinity (all rows are called the class) and the distinct scores, from low to high.
+        Minus infinity (the class is predicted for all rows) and the distinct scores, from low to high.
     false_alarms : array
         Share of the other rows whose score is above the threshold: the height of its line at x = 0.
     misses : array
@@ -39,7 +39,7 @@ class CostCurve(NamedTuple):
     prior: float
 
     def cost_at(self, probability_cost: Any) -> Any:
-        """The height of the lower envelope.
+        """Return the height of the lower envelope.
 
         Examples
         --------
@@ -50,11 +50,10 @@ class CostCurve(NamedTuple):
         return np.interp(probability_cost, self.probability_cost, self.cost)
 
     def cost_of_decisions(self, probability_cost: Any) -> Floats:
-        """The cost if the probabilities decide: a row is called the class where that is expected to be the cheaper.
+        """Return the cost of deciding by the probabilities: each row gets the decision of least expected cost.
 
         The base rate is that of the rows, so that x stands for a ratio of costs, and the threshold that it calls for is
-        π (1 − x) / (π (1 − x) + (1 − π) x). What lies between this and :meth:`cost_at` is lost by probabilities that
-        are not true.
+        π (1 − x) / (π (1 − x) + (1 − π) x). The difference from :meth:`cost_at` is the cost of miscalibration.
 
         Examples
         --------
@@ -72,11 +71,11 @@ class CostCurve(NamedTuple):
 def cost_curve(
     y_true: Any, proba: Any, *, target: Any = None, labels: Any = None, sample_weight: Any = None
 ) -> CostCurve:
-    """What decisions between a class and the rest cost, for every ratio of costs and every base rate.
+    """Compute the cost curve of a class against the rest: cost for every ratio of costs and every base rate.
 
     With π the share of the class in use, x = π · cost of a miss / (π · cost of a miss + (1 − π) · cost of a false
-    alarm), and the cost is divided by the worst possible one (Drummond & Holte 2000, 2006; recalled, not checked
-    against the papers' texts). To call all rows the class costs 1 − x, to call none x.
+    alarm), and the cost is divided by the worst possible one (Drummond & Holte 2000, 2006). Predicting the class for
+    all rows costs 1 − x, for none x.
 
     Parameters
     ----------

@@ -28,10 +28,10 @@ def misclassification_cost(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """What the decisions cost: ``cost[decision, truth]``, per row or in all.
+    """Compute the cost of decisions, ``cost[decision, truth]``, as a mean per row or in total.
 
     Without ``decisions`` each row gets the cheapest action under its probabilities, argmin_a Σ_k p_k cost[a, k] (of
-    equal ones the first), so that the cost tells how good the probabilities are for this purpose.
+    equal ones the first), so that the cost measures how good the probabilities are for this purpose.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def profit(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """What the decisions bring in: of a campaign (``amounts``), or of any actions (``gain``).
+    """Compute the profit of decisions: of a campaign (``amounts``), or of any actions (``gain``).
 
     A campaign, as in Zadrozny & Elkan (2001): a row of class ``target`` brings its amount if it is solicited, others
     bring nothing, and each solicitation costs ``cost``. A row is solicited if p_target · expected amount > cost (in the

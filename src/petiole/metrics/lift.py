@@ -23,7 +23,7 @@ class LiftCurve(NamedTuple):
     shares : array
         Share of the rows whose score is at least that of the point.
     lift : array
-        How many times denser the class is among them than among all rows: ``gains / shares``.
+        How many times more frequent the class is among them than among all rows: ``gains / shares``.
     gains : array
         Share of the rows of the class that are among them.
     scores : array
@@ -53,7 +53,8 @@ class LiftCurve(NamedTuple):
 def lift_curve(
     y_true: Any, proba: Any, *, target: Any = None, labels: Any = None, sample_weight: Any = None
 ) -> LiftCurve:
-    """The lift chart of a class: l(v) = (share of the class among the best v of the rows) / (its share among all).
+    """Compute the lift chart of a class: l(v) = (share of the class among the best v of the rows) / (its share among
+    all).
 
     Zadrozny & Elkan (2001, section 3), Nielsen (2004, eq. 12).
 
@@ -98,7 +99,7 @@ def area_under_lift_curve(
     rule: str = "right",
     target: Any = None,
 ) -> float:
-    """Area under the lift chart: how well the probabilities rank, averaged over the classes by their priors.
+    """Area under the lift chart: quality of the ranking, averaged over the classes by their priors.
 
     AULC = Σ_k prior_k ∫ l_k(v) dv (Nielsen 2004, section 3.2). A random order gives 1. The paper leaves the rule of
     integration open; its tables fit "right" best, by which a perfect ranking of n_k among U rows gives

@@ -23,11 +23,10 @@ def log_loss(
     floor: float | str | None = None,
     priors: Any = None,
 ) -> float:
-    """Mean of −log p_y, in bits: what it costs to be told the classes by someone who believes in ``proba``.
+    """Mean of −log p_y, in bits: the cost of encoding the labels by a code that is optimal for ``proba``.
 
     The average log-loss of Zadrozny & Elkan (2001) and Nielsen (2004, eq. 11). A proper score: the true probabilities
-    have the least expectation. One row whose class was called impossible makes it infinite; it is reported so, unless
-    ``floor`` says otherwise.
+    have the least expectation. A row whose class has probability 0 makes it infinite, unless ``floor`` is given.
 
     Parameters
     ----------

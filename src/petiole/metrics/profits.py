@@ -8,6 +8,7 @@ import numpy as np
 
 from petiole._table.columns import Floats
 from petiole._table.judged import Judged, check_judged
+from petiole._table.rows import rows_that_count
 from petiole.metrics.costs import check_values, per_row
 from petiole.metrics.rows import Indices, check_flag, group_sums, target_column, tie_groups
 
@@ -79,7 +80,7 @@ def profit_curve(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> ProfitCurve:
-    """What is earned by acting on the rows whose score is above a threshold, for every threshold.
+    """Compute the profit of acting on the rows whose score is above a threshold, for every threshold.
 
     The score is the probability of ``target``; with ``expected_amounts`` it is the probability times the amount that is
     expected of the row. At each threshold the profit is that of :func:`profit` with such decisions.
@@ -154,8 +155,10 @@ def sums_above(groups: Indices, weights: Floats) -> Floats:
 
 def _steps(scores: Floats, acting: Floats, waiting: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Thresholds, profit and share of the rows acted on; rows of weight zero make no step."""
-    kept = weights > 0
-    scores, weights, change, base = scores[kept], weights[kept], (acting - waiting)[kept], weights @ waiting
+    change, base = acting - waiting, weights @ waiting
+    kept = rows_that_count(weights)
+    if kept is not None:
+        scores, weights, change = scores[kept], weights[kept], change[kept]
     thresholds, groups = thresholds_and_groups(scores)
     return thresholds, base + sums_above(groups, weights * change), sums_above(groups, weights) / weights.sum()
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.judged import Judged, check_judged
+from petiole._table.rows import rows_that_count
 
 Indices = npt.NDArray[np.intp]
 
@@ -20,8 +21,8 @@ TIE_DECIMALS = 12
 def judge(y_true: Any, proba: Any, labels: Any, sample_weight: Any) -> Judged:
     """Checked answers beside the truth, without the rows of weight zero: 0 times an infinite loss is no number."""
     judged = check_judged(y_true, proba, labels=labels, sample_weight=sample_weight)
-    kept = judged.weights > 0
-    if kept.all():
+    kept = rows_that_count(judged.weights)
+    if kept is None:
         return judged
     return Judged(judged.codes[kept], judged.proba[kept], judged.labels, judged.weights[kept])
 

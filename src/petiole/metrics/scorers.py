@@ -34,7 +34,7 @@ _GAINS: dict[str, Callable[..., float]] = {
 
 
 def scorer_names() -> list[str]:
-    """The names that :func:`scorer` knows.
+    """Return the names that :func:`scorer` accepts.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def scorer_names() -> list[str]:
 
 
 def scorer(name: str, **parameters: Any) -> ProbabilityScorer:
-    """A metric as a scorer, for the ``scoring`` of scikit-learn's tools; more is better, so losses change their sign.
+    """Make a scorer of a metric, for the ``scoring`` of scikit-learn's tools; losses change their sign.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def scorer(name: str, **parameters: Any) -> ProbabilityScorer:
     Returns
     -------
     ProbabilityScorer
-        Called as ``scorer(model, X, y, sample_weight=None)``. With metadata routing ask for weights by
-        ``scorer.set_score_request(sample_weight=True)``, and for what else the metric takes per row likewise.
+        Called as ``scorer(model, X, y, sample_weight=None)``. With metadata routing, request weights by
+        ``scorer.set_score_request(sample_weight=True)``, and other arguments with one value per row likewise.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def scorer(name: str, **parameters: Any) -> ProbabilityScorer:
 class ProbabilityScorer:
     """A metric of probabilities, to be called with a model; made by :func:`scorer`.
 
-    It asks the model for the probabilities of all its classes. Scorers of :func:`sklearn.metrics.make_scorer` hand on
+    It asks the model for the probabilities of all its classes. Scorers of :func:`sklearn.metrics.make_scorer` pass on
     one column where there are two classes, so that a probability of 1e-20 in the other becomes 0, and do not say which
     classes the columns are, so that a fold without one of the classes cannot be scored. The metadata requests are
     those of such a scorer.
@@ -121,7 +121,7 @@ class ProbabilityScorer:
 
 
 def _aligned(estimator: Any, X: Any, y_true: Any, labels: Any) -> tuple[Array, Floats]:
-    """All classes, and a table with a column for each: what the model says, and 0 for classes it has not seen."""
+    """All classes, and a table with a column for each: the model's probabilities, and 0 for unknown classes."""
     known = np.asarray(estimator.classes_)
     proba = np.asarray(estimator.predict_proba(X))
     found, _ = encode_labels(y_true)
@@ -130,7 +130,7 @@ def _aligned(estimator: Any, X: Any, y_true: Any, labels: Any) -> tuple[Array, F
 
 
 def in_columns_of(classes: Array, proba: Floats, known: Array) -> Floats:
-    """A column for each of ``classes``: what a model says that knows some of them, and 0 for the others."""
+    """A column for each of ``classes``: the probabilities of a model that has some of them, and 0 for the others."""
     position = {label: column for column, label in enumerate(classes.tolist())}
     missing = [label for label in known.tolist() if label not in position]
     if missing:

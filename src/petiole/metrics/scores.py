@@ -83,8 +83,8 @@ def rmse(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = No
     y_true, proba, labels, sample_weight
         As in :func:`zero_one_mse`.
     over : {"classes", "truth"}, default="classes"
-        "classes": the mean over rows and classes, √(Brier/K). So the code of Zhang, Petitjean & Buntine (2020, HGS)
-        has it; the paper itself does not say. It shrinks as the number of classes grows: compare like with like.
+        "classes": the mean over rows and classes, √(Brier/K). This is what the code of Zhang, Petitjean & Buntine
+        (2020, HGS) computes; the paper itself does not say. It shrinks as the number of classes grows.
         "truth": the true class alone, the root of :func:`zero_one_mse`.
 
     Returns
@@ -152,7 +152,7 @@ def accuracy(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any 
 
 
 def accuracy_change(y_true: Any, proba: Any, votes: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
-    """What the probabilities do to the decision: accuracy of the most probable class less that of the votes.
+    """Difference in accuracy between the most probable class and the votes.
 
     ΔAcc of Nielsen (2004, eq. 13 and 14), where the votes are the majority of an ensemble's trees.
 
@@ -166,7 +166,7 @@ def accuracy_change(y_true: Any, proba: Any, votes: Any, *, labels: Any = None, 
     Returns
     -------
     float
-        Between −1 and 1; above 0 the probabilities decide better.
+        Between −1 and 1; above 0 if the probabilities give the better decisions.
 
     Examples
     --------

@@ -38,13 +38,13 @@ class ScoreParts(NamedTuple):
     calibration : float
         How far the probabilities of a group are from the frequencies in it (reliability, miscalibration).
     refinement : float
-        What the group frequencies would score: the uncertainty left by who is in which group.
+        The score of the group frequencies as probabilities: the uncertainty that is left within the groups.
     within_groups : float
-        What is lost (or, below 0, won) by the differences of probabilities within groups; 0 for groups of equal ones.
+        The part that is due to differences of probabilities within groups; may be below 0. It is 0 for equal ones.
     resolution : float
-        What knowing the groups is worth (discrimination): ``uncertainty - refinement``.
+        The gain from knowing the groups (discrimination): ``uncertainty - refinement``.
     uncertainty : float
-        What the class shares of the truth would score.
+        The score of the class shares as probabilities for all rows.
     """
 
     total: float
@@ -69,9 +69,9 @@ def brier_score_parts(
     """Split the Brier score into calibration and refinement, and refinement into uncertainty less resolution.
 
     With p̄ and ȳ the mean probabilities and the class frequencies of a group, and means taken over groups by weight:
-    calibration = mean ‖p̄ − ȳ‖², refinement = mean (1 − ‖ȳ‖²), uncertainty = 1 − ‖class shares‖² (Murphy 1973;
-    recalled). What groups of unequal probabilities add, their variance less twice their covariance with the truth
-    (Stephenson, Coelho & Jolliffe 2008; recalled), is ``within_groups``. The sum is exact.
+    calibration = mean ‖p̄ − ȳ‖², refinement = mean (1 − ‖ȳ‖²), uncertainty = 1 − ‖class shares‖² (Murphy 1973). What
+    groups of unequal probabilities add, their variance less twice their covariance with the truth (Stephenson, Coelho &
+    Jolliffe 2008), is ``within_groups``. The sum is exact.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ def brier_score_parts(
         "bins": by the probability of the second of two classes; if there are more, by the most probable class and the
         bin of its probability. "distinct": rows of the same probabilities, such as those of one leaf.
         "isotonic": the probabilities are compared with the best increasing function of themselves, found by isotonic
-        regression, for each class (CORP: Dimitriadis, Gneiting & Jordan 2021; recalled). Needs no bins, and the
-        parts are never below 0.
+        regression, for each class (CORP: Dimitriadis, Gneiting & Jordan 2021). Needs no bins, and the parts are never
+        below 0.
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal weight; see :func:`reliability_curve`.
     target : label, default=None
-        A class to look at: the others are taken together, and the score is the Brier score of these two.
+        A class to compare with the rest: the score is then the Brier score of these two.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def brier_score_parts(
     (0.46875, 0.135417, 0.333333)
     """
     _check_groups(groups, n_bins, strategy)
-    judged = _in_question(judge(y_true, proba, labels, sample_weight), target)
+    judged = _for_target(judge(y_true, proba, labels, sample_weight), target)
     total = judged.mean(squared_errors(judged))
     uncertainty = float(_gini(class_shares(judged)))
     if groups == "isotonic":
@@ -153,7 +153,7 @@ def log_loss_parts(
     -------
     ScoreParts
         ``total``, ``calibration``, ``refinement``, ``within_groups``, ``resolution`` and ``uncertainty``. If the total
-        is infinite, so is calibration (or, where only some rows of a group said 0, ``within_groups``).
+        is infinite, so is calibration (or, where only some rows of a group have probability 0, ``within_groups``).
 
     Examples
     --------
@@ -165,7 +165,7 @@ def log_loss_parts(
     """
     _check_groups(groups, n_bins, strategy)
     check_base(base)
-    judged = _in_question(raised(judge(y_true, proba, labels, sample_weight), floor, priors), target)
+    judged = _for_target(raised(judge(y_true, proba, labels, sample_weight), floor, priors), target)
     losses = log_losses(judged, base)
     total = judged.mean(losses)
     uncertainty = float(_entropy(class_shares(judged), base))
@@ -192,7 +192,7 @@ def isotonic_fit(judged: Judged, column: int) -> Floats:
 
 
 class _Grouped(NamedTuple):
-    """Groups of rows: who is where, weights and shares of groups, their mean probabilities and class frequencies."""
+    """Groups of rows: the group of each row, weights, shares, mean probabilities and class frequencies."""
 
     groups: Indices
     weights: Floats
@@ -206,7 +206,7 @@ def _check_groups(groups: Any, n_bins: Any, strategy: Any) -> None:
     check_binning(n_bins, strategy)
 
 
-def _in_question(judged: Judged, target: Any) -> Judged:
+def _for_target(judged: Judged, target: Any) -> Judged:
     return judged if target is None else one_against_rest(judged, target_column(judged.labels, target))
 
 

@@ -1,4 +1,4 @@
-"""Pictures of probabilities and of what they are used for, and of what leaf estimators do.
+"""Plots of class probabilities, of decisions and costs, and of leaf estimators.
 
 The displays follow scikit-learn: ``Display.from_estimator(estimator, X, y)`` or ``Display.from_predictions(y_true,
 proba)`` draws, the numbers drawn are attributes, and ``plot(ax)`` draws again. For several models pass a dict from

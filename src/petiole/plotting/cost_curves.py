@@ -20,12 +20,13 @@ MOST_LINES = 30  # of single thresholds; more would make a grey area
 
 
 class CostCurveDisplay(ProbabilityDisplay):
-    """Cost curves of Drummond & Holte: normalised cost over the probability-cost (recalled, not checked).
+    """Cost curves of Drummond & Holte: normalised cost over the probability-cost.
 
-    From left to right, misses become dearer or the class becomes more frequent. The thick line is the lower envelope:
-    the cost with the best threshold for each point, known in hindsight. The thin line is the cost if the probabilities
-    themselves decide, as they must in practice; it lies above the envelope where they are not true. The faint lines
-    of a single model are its thresholds. To call all rows the class, or none, costs what the grey lines show.
+    From left to right, misses cost more or the class is more frequent. The thick line is the lower envelope: the cost
+    with the best threshold for each point, known in hindsight. The thin line is the cost of deciding by the
+    probabilities themselves, as in practice; it lies above the envelope where they are miscalibrated. The faint lines
+    of a single model are its thresholds. The grey lines are the costs of predicting the class for all rows, or for
+    none.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class CostCurveDisplay(ProbabilityDisplay):
     target : str
         The class, for the labels.
     decisions : bool, default=True
-        Whether to draw the cost of the decisions that the probabilities call for.
+        Whether to draw the cost of deciding by the probabilities.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class CostCurveDisplay(ProbabilityDisplay):
         target, labels, sample_weight
             As in :func:`petiole.metrics.cost_curve`; ``target`` must be given if there are more than two classes.
         decisions : bool, default=True
-            Whether to draw the cost of the decisions that the probabilities call for.
+            Whether to draw the cost of deciding by the probabilities.
         name : str, default="model"
             How to call a single model in the legend.
         ax, legend, **style

@@ -24,7 +24,7 @@ Self = TypeVar("Self", bound="ProbabilityDisplay")
 
 
 class ProbabilityDisplay:
-    """A picture of the probabilities of one model or of several.
+    """A plot of the probabilities of one model or of several.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ProbabilityDisplay:
     def from_estimator(
         cls: type[Self], estimator: Any, X: Any, y: Any, *, labels: Any = None, name: Any = None, **parameters: Any
     ) -> Self:
-        """Ask fitted classifiers for the probabilities of labelled rows, and draw.
+        """Draw the probabilities of fitted classifiers for labelled rows.
 
         Parameters
         ----------

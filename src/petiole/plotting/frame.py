@@ -92,7 +92,7 @@ def entry(name: str, remark: str = "") -> str:
 
 
 def class_words(label: object) -> str:
-    """How to speak of a class: by its name, or by its number.
+    """The name of a class in labels, or its number.
 
     >>> class_words("malignant"), class_words(1)
     ('malignant', 'class 1')
@@ -141,7 +141,9 @@ def add_legend(ax: Axes, legend: str, *, below: Axes | None = None, height: floa
         legend = "below" if figure.get_layout_engine() is not None else "inside"
     if legend == "none":
         return
-    where = _beneath(below or ax) if legend == "below" else {"loc": "best", "framealpha": 0.85, "edgecolor": LIGHT}
+    where = (
+        _legend_position(below or ax) if legend == "below" else {"loc": "best", "framealpha": 0.85, "edgecolor": LIGHT}
+    )
     # the texts come second, as labels that begin with an underscore would be left out
     box = (below or ax if legend == "below" else ax).legend(
         handles, ["."] * len(handles), fontsize=SMALL_FONT, labelcolor=INK, handlelength=2.4, **where
@@ -154,7 +156,7 @@ def add_legend(ax: Axes, legend: str, *, below: Axes | None = None, height: floa
         figure.set_size_inches(figure.get_figwidth(), height + LEGEND_LINE * n_lines)
 
 
-def _beneath(ax: Axes) -> dict[str, Any]:
+def _legend_position(ax: Axes) -> dict[str, Any]:
     """Where a legend must be to clear the numbers and the label below the axes."""
     from matplotlib.transforms import ScaledTranslation
 

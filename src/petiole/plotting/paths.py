@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.base import encode_queries
+from petiole._classifiers.pet import PETClassifier, display_names
 from petiole._tree import traversal
 from petiole._tree.drawing import INK, OKABE_ITO, QUIET
 from petiole._tree.text import Words
@@ -97,9 +98,10 @@ def smoothing_paths(
     """Draw, for one query, how leaf estimators move the raw frequency of a class at its leaf.
 
     From left to right are the nodes on the query's path, each with the rule that leads to it and its weight n. The
-    black line is the raw frequency, with markers whose area is the node's weight; a coloured line is what an estimator
-    says at the same nodes. To the right of the leaf, each estimator shows how far from the raw frequency it ends. What
-    HDP says at an inner node is the prior of its children, so it can lie far from the frequency of the node's own rows.
+    black line is the raw frequency, with markers whose area is the node's weight; a coloured line is the estimate of a
+    leaf estimator at the same nodes. To the right of the leaf, each estimator shows how far from the raw frequency it
+    ends. The estimate of HDP at an inner node is the prior of its children, so it can lie far from the frequency of the
+    node's own rows.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ def _read_query(model_or_tree: Any, x_row: Any, feature_names: Any, class_names:
         raise TypeError(f"model_or_tree={model_or_tree!r}: must be a fitted PETClassifier or a Tree")
     model = model_or_tree
     check_is_fitted(model)
-    names = model._display_names()
+    names = display_names(model)
     probabilities = names.pop("probabilities")
     given = {"feature_names": feature_names, "class_names": class_names}
     words = Words(model.tree_, **names | {key: value for key, value in given.items() if value is not None})
@@ -176,11 +178,11 @@ def _model_row(model: PETClassifier, x_row: Any) -> npt.NDArray[Any]:
         x_row = x_row.to_frame().T if is_series else [list(x_row)]
     if np.ndim(x_row) != 2 or len(x_row) != 1:
         raise ValueError(f"x_row: has shape {np.shape(x_row)}, must be one row: for example X[0], or X.iloc[[0]]")
-    return model._encode(x_row) if hasattr(x_row, "columns") else model.encoder_.transform(x_row)
+    return encode_queries(model, x_row) if hasattr(x_row, "columns") else model.encoder_.transform(x_row)
 
 
 def _tables(model_or_tree: Any, tree: Tree, estimators: Sequence[str | LeafEstimator] | None) -> dict[str, Floats]:
-    """What each estimator says at every node, by its name; the raw frequencies first."""
+    """The estimates of each leaf estimator at every node, by its name; the raw frequencies first."""
     tables = {"Raw": Raw().node_probabilities(tree)}
     chosen = [as_leaf_estimator(each) for each in (ONE_OF_EACH if estimators is None else estimators)]
     for index, each in enumerate(chosen):

@@ -24,7 +24,7 @@ class ProfitDisplay(ProbabilityDisplay):
     """Profit over thresholds, with the best threshold of each model.
 
     The best threshold is known in hindsight only. The break-even point is known beforehand: it is the best threshold
-    for true probabilities, so a model whose best one lies far from it does not tell the truth.
+    for true probabilities, so the probabilities of a model whose best threshold lies far from it are miscalibrated.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class ProfitDisplay(ProbabilityDisplay):
     over : {"thresholds", "shares"}, default="thresholds"
         What is on the horizontal axis: the threshold, or the share of rows that are acted on.
     score : str, default: the probability of the class
-        What the threshold is compared with, for the labels.
+        Name of the score that the threshold applies to, for the labels.
     average : bool, default=False
         Whether the profit is a mean per row, for the labels.
 
@@ -93,8 +93,8 @@ class ProfitDisplay(ProbabilityDisplay):
         proba : array-like of shape (n, K), or dict from names to such
             The probabilities of each model.
         gain, amounts, cost, expected_amounts, target, average, labels, sample_weight
-            As in :func:`petiole.metrics.profit_curve`. With ``expected_amounts`` the threshold is one of money: that
-            which a row is expected to bring.
+            As in :func:`petiole.metrics.profit_curve`. With ``expected_amounts`` the threshold is an amount: what a row
+            is expected to bring.
         over : {"thresholds", "shares"}, default="thresholds"
             What is on the horizontal axis: the threshold, or the share of rows that are acted on.
         name : str, default="model"

@@ -83,7 +83,7 @@ class RankingDisplay(ProbabilityDisplay):
 
 
 class LiftDisplay(RankingDisplay):
-    """Lift chart: how many times denser a class is among the rows that rank highest than among all.
+    """Lift chart: how many times more frequent a class is among the highest-ranked rows than among all rows.
 
     Rows of equal scores are taken in part, whatever their class, so that the chart does not depend on their order. The
     number in the legend is the area under the chart (1 for a random order).
@@ -124,7 +124,7 @@ class LiftDisplay(RankingDisplay):
 
 
 class GainsDisplay(RankingDisplay):
-    """Cumulative gains: which share of a class is found among the rows that rank highest.
+    """Cumulative gains: the share of a class that is found among the highest-ranked rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The reliability diagram: what was said, and how often it came true."""
+"""The reliability diagram: observed frequency against predicted probability."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ EDGES: Floats = np.linspace(0, 1, N_BARS + 1)
 class ReliabilityDisplay(ProbabilityDisplay):
     """Reliability diagram: observed frequency against predicted probability, above the distribution of the latter.
 
-    On the diagonal, what is said comes true. The bands are Wilson's confidence limits of the frequencies. The bars
-    beneath say how many rows were given which probability. The number in the legend is the calibration error.
+    Calibrated probabilities lie on the diagonal. The bands are Wilson's confidence limits of the frequencies. The bars
+    beneath show how the predicted probabilities are distributed. The number in the legend is the calibration error.
 
     Parameters
     ----------

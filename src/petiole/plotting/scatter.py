@@ -11,8 +11,9 @@ from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.judged import check_probabilities
 from petiole._table.labels import check_weights
+from petiole._table.rows import rows_that_count
 from petiole._validation import check_choice
-from petiole.metrics.rows import class_shares, judge, target_column
+from petiole.metrics.rows import Indices, class_shares, judge, target_column
 from petiole.plotting import frame
 from petiole.plotting.display import ProbabilityDisplay, all_classes, ask, named, named_tables
 
@@ -23,11 +24,11 @@ KINDS = ("scatter", "sorted")
 
 
 class ScoreScatterDisplay(ProbabilityDisplay):
-    """What a model says of each row, against what another, the reference, says of it.
+    """Scatter plot of the probabilities of a model against those of a reference model, row by row.
 
-    As in figures 1 and 3 of Zadrozny & Elkan (2001), which show what smoothing and curtailment make of raw scores:
-    there the rows are sorted by raw score and both scores are drawn over them (``kind="sorted"``). The number in the
-    legend is the mean distance of the scores.
+    As in figures 1 and 3 of Zadrozny & Elkan (2001), which show how smoothing and curtailment change raw scores; there
+    the rows are sorted by raw score and both scores are drawn over them (``kind="sorted"``). The number in the legend
+    is the mean distance of the scores.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class ScoreScatterDisplay(ProbabilityDisplay):
         name: Any = None,
         **parameters: Any,
     ) -> ScoreScatterDisplay:
-        """Ask fitted classifiers, and one to compare them with, for the probabilities of rows, and draw.
+        """Draw the probabilities of fitted classifiers against those of a reference classifier.
 
         Parameters
         ----------
@@ -147,7 +148,7 @@ class ScoreScatterDisplay(ProbabilityDisplay):
         for key, table in tables.items():
             check_same_shape(table, base, key, "reference")
         classes, column, base_rate, weights = _context(y_true, base, labels, target, sample_weight)
-        kept = weights > 0
+        kept = _positions(weights)
         scores = {key: table[kept, column] for key, table in tables.items()}
         changes = {
             key: float(np.average(np.abs(score - base[kept, column]), weights=weights[kept]))
@@ -198,14 +199,14 @@ class ScoreScatterDisplay(ProbabilityDisplay):
 
 
 class TruthScatterDisplay(ProbabilityDisplay):
-    """What a model says, against the true probability: for data that were made up, whose truth is known.
+    """Scatter plot of predicted against true probabilities, for generated data whose true probabilities are known.
 
     Parameters
     ----------
     truth : array of shape (m,)
         True probabilities: of one class for each row, or of all classes.
     scores : dict from names to arrays of shape (m,)
-        What the models say.
+        The probabilities of the models.
     errors : dict from names to float
         Root mean squared distances from the truth.
     target : str or None, default=None
@@ -229,7 +230,7 @@ class TruthScatterDisplay(ProbabilityDisplay):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, labels: Any = None, name: Any = None, **parameters: Any
     ) -> TruthScatterDisplay:
-        """Ask fitted classifiers for the probabilities of rows whose true ones are known, and draw.
+        """Draw the probabilities of fitted classifiers against known true probabilities.
 
         Parameters
         ----------
@@ -285,11 +286,11 @@ class TruthScatterDisplay(ProbabilityDisplay):
         for key, table in tables.items():
             check_same_shape(table, truth, key, "y_true")
         classes, column, _, weights = _context(None, truth, labels, target, sample_weight, all_classes=True)
-        kept = weights > 0
+        kept = _positions(weights)
         chosen = slice(None) if column is None else [column]
         scores = {key: table[kept][:, chosen].ravel() for key, table in tables.items()}
         true = truth[kept][:, chosen].ravel()
-        each = np.repeat(weights[kept], true.size // kept.sum())
+        each = np.repeat(weights[kept], true.size // len(kept))
         errors = {key: math.sqrt(np.average((score - true) ** 2, weights=each)) for key, score in scores.items()}
         wanted = None if column is None else frame.class_words(classes.tolist()[column])
         return cls(true, scores, errors, target=wanted).plot(ax, legend=legend, **style)
@@ -310,6 +311,12 @@ class _Context(NamedTuple):
     column: Any
     base_rate: float | None
     weights: Floats
+
+
+def _positions(weights: Floats) -> Indices:
+    """The positions of the rows to draw: those of positive weight."""
+    kept = rows_that_count(weights)
+    return np.arange(len(weights)) if kept is None else kept
 
 
 def _one_reference(reference: Any, default: str) -> dict[str, Any]:

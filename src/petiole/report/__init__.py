@@ -1,4 +1,4 @@
-"""One self-contained page about a study: the answer, how good it is, what it costs, and how to repeat it."""
+"""Write a study as one self-contained HTML page: verdict, scores, charts, costs, and how to repeat it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers behind the charts: reliability, histograms of what was said, gains, and the methods shown."""
+"""The numbers behind the charts: reliability, histograms of probabilities, gains, and the methods shown."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def shown_methods(study: Study) -> list[str]:
 
 
 def judged_of(study: Study, method: str) -> Judged:
-    """What a method said of the rows it was judged by, beside the truth."""
+    """The probabilities of a method for the rows it was scored on, with the labels."""
     proba = study.probabilities[method].astype(np.float64)
     proba /= proba.sum(axis=1, keepdims=True)
-    return Judged(study.judged.codes, proba, np.arange(len(study.classes)), study.judged.weights_or_ones())
+    return Judged(study.judged.labels, proba, np.arange(len(study.classes)), study.judged.weights_or_ones())
 
 
 def shown_classes(study: Study) -> list[int]:
     """The classes that have curves of their own: the commonest, in their order; those never tested have none."""
-    weights = np.bincount(study.judged.codes, study.judged.weights_or_ones(), minlength=len(study.classes))
+    weights = np.bincount(study.judged.labels, study.judged.weights_or_ones(), minlength=len(study.classes))
     common = np.argsort(-weights, kind="stable")[:MOST_CLASSES]
     return sorted(int(k) for k in common if weights[k] > 0)
 

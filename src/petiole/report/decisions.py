@@ -58,16 +58,16 @@ def _rules(study: Study, cost: Floats) -> dict[str, Any]:
         judged = judged_of(study, method)
         decided = {"cheapest": cheapest(judged.proba, cost), "probable": judged.proba.argmax(axis=1)}
         rows[method] = {rule: judged.mean(cost[taken, judged.codes]) for rule, taken in decided.items()}
-    weights = np.bincount(study.judged.codes, study.judged.weights_or_ones(), minlength=len(study.classes))
+    weights = np.bincount(study.judged.labels, study.judged.weights_or_ones(), minlength=len(study.classes))
     constant = cost @ weights / weights.sum()
     return {"rules": rows, "constant": {"class": int(constant.argmin()), "cost": float(constant.min())}}
 
 
 def _probabilities(study: Study) -> dict[str, Any]:
-    n, names = study.judged.n, shown_methods(study)
+    n, names = len(study.judged), shown_methods(study)
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
     rows = {
-        "truth": study.judged.codes[chosen].tolist(),
+        "truth": study.judged.labels[chosen].tolist(),
         "weight": rounded(study.judged.weights_or_ones()[chosen], 3),
         "proba": {method: [rounded(row) for row in study.probabilities[method][chosen]] for method in names},
         "of": n,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from petiole.datasets.columns import KIND_TITLES
 from petiole.report.curves import shown_methods
 from petiole.report.markup import Markup, element, joined, table
 from petiole.study import Interval, Study
@@ -18,7 +19,7 @@ MOST_CLASS_ROWS = 60
 
 
 def number_text(score: str, value: float) -> str:
-    """A score with as many digits as it deserves.
+    """A score with a fitting number of digits.
 
     >>> number_text("log_loss", 0.12345), number_text("cost", 12.3456), number_text("fit_seconds", 0.0123)
     ('0.123', '12.35', '0.012')
@@ -29,7 +30,7 @@ def number_text(score: str, value: float) -> str:
 
 
 def key_numbers(study: Study) -> Markup:
-    """The figures that the eye should fall on first."""
+    """The main figures, at the top of the page."""
     best, data = study.table[0], study.data_summary
     decides = study.design.decides
     cards = [(SCORE_TITLES[decides], _with_limits(decides, best.scores[decides]))]
@@ -37,7 +38,7 @@ def key_numbers(study: Study) -> Markup:
         cards.append(("log-loss (bits)", _with_limits("log_loss", best.scores["log_loss"])))
     cards.append(("accuracy", _with_limits("accuracy", best.scores["accuracy"])))
     cards.append(("calibration error", _with_limits("ece", best.scores["ece"])))
-    columns = f"{data['n_attributes']} attributes, {len(study.classes)} classes"
+    columns = f"{data['n_attributes']} features, {len(study.classes)} classes"
     cards.append(("rows", (f"{data['n_rows']:,}", columns)))
     return joined(
         element("div", element("dt", name), element("dd", value, element("small", note)), class_="card")
@@ -51,7 +52,7 @@ def _with_limits(score: str, interval: Interval) -> tuple[str, str]:
 
 
 def warnings_box(study: Study) -> Markup:
-    """What to look at before believing the rest."""
+    """The warnings about the data."""
     if not study.warnings:
         return element("p", "Nothing suspicious was found in the data.", class_="fine")
     items = [element("li", warning) for warning in study.warnings]
@@ -87,7 +88,7 @@ def methods_note(study: Study) -> Markup:
     design, floor = study.design, log_loss_floor(len(study.classes))
     if design.folds is None:
         how = (
-            f"Every method was fitted once and judged on {design.n_test_rows:,} test rows; limits and p (against the "
+            f"Every method was fitted once and scored on {design.n_test_rows:,} test rows; limits and p (against the "
             "winner) are over these rows."
         )
     else:
@@ -105,7 +106,7 @@ def methods_note(study: Study) -> Markup:
 
 
 def uncertain_rows(study: Study, important: list[str]) -> Markup:
-    """The rows that the best of petiole's methods is least sure of."""
+    """The rows for which the best of petiole's methods is least certain."""
     method = study.petiole_winner or study.winner
     proba = study.probabilities[method].astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,7 +121,7 @@ def uncertain_rows(study: Study, important: list[str]) -> Markup:
         best = np.argsort(-proba[i], kind="stable")
         said = [f"{study.classes[k]} ({proba[i, k]:.2f})" for k in best[:n_said]]
         values = [study.data.value_text(c, float(study.judged.matrix[i, c])) for c in columns]
-        truth = str(study.classes[study.judged.codes[i]])
+        truth = str(study.classes[study.judged.labels[i]])
         rows.append([f"{study.judged.positions[i]}", truth, *said, f"{entropy[i]:.2f}", *values])
     return table(header, rows, label="The most uncertain rows", numeric=[2 + n_said])
 
@@ -144,7 +145,7 @@ def columns_table(study: Study) -> Markup:
     for column in study.data_summary["columns"][:MOST_COLUMNS]:
         missing = column["n_missing"] / study.data_summary["n_rows"]
         counts = [f"{column['n_distinct']:,}", f"{missing:.1%}" if missing else ""]
-        rows.append([column["name"], column["kind"], *counts, _values(column)])
+        rows.append([column["name"], KIND_TITLES[column["kind"]], *counts, _values(column)])
     left = len(study.data_summary["columns"]) - MOST_COLUMNS
     more = element("p", f"{left} more columns are not listed.", class_="note") if left > 0 else ""
     header = ["Column", "Kind", "Distinct values", "Missing", "Values"]

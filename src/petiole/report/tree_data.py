@@ -1,4 +1,4 @@
-"""The single tree for its explorer: rules, counts, and what its leaves say raw and smoothed."""
+"""The single tree for its explorer: rules, counts, and raw and smoothed probabilities."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ MOST_NODES = 800
 MOST_CLASSES = 8  # that a node lists, the most probable first
 
 
-def tree_data(study: Study) -> dict[str, Any]:
-    """The tree grown on all rows, cut where the page would become too large; node 0 is the root."""
-    model = study.fit("pet") if any(result.name == "pet" for result in study.table) else _single_tree(study)
+def tree_data(study: Study, model: PETClassifier) -> dict[str, Any]:
+    """The tree of a fitted model, cut where the page would become too large; node 0 is the root."""
     tree, words = model.tree_, _words(model, study)
     order = _from_the_top(tree)
     number = {node: i for i, node in enumerate(order)}
@@ -27,11 +26,6 @@ def tree_data(study: Study) -> dict[str, Any]:
             rules |= dict(zip(tree.children(node).tolist(), words.rules(node), strict=True))
     nodes = [_node(model, node, number, rules[node], words) for node in order]
     return {"nodes": nodes, "n_nodes": int(tree.n_nodes), "n_leaves": int(tree.n_leaves), "depth": int(tree.depth)}
-
-
-def _single_tree(study: Study) -> PETClassifier:
-    X, y, sample_weight = study.given
-    return PETClassifier.c44(smoothing="hgs").fit(X, y, sample_weight)
 
 
 def _words(model: PETClassifier, study: Study) -> Words:

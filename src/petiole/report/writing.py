@@ -1,4 +1,4 @@
-"""Put the page together and write it in one go: a reader never meets half a file."""
+"""Put the page together and write it atomically, so that a reader never sees half a file."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from petiole.report.decisions import decision_data
 from petiole.report.markup import Markup, json_for_script, text
 from petiole.report.tree_data import tree_data
 from petiole.study import Study
-from petiole.study.importance import Importance, permutation_importance
+from petiole.study.explaining import Explanation, explain
 from petiole.study.results import SCORE_TITLES
 from petiole.study.scoring import GREATER_IS_BETTER
 
 SCRIPTS = ("theme.js", "charts.js", "costs.js", "tree.js")
-MOST_ATTRIBUTES = 20  # in the chart of importance
+MOST_FEATURES = 20  # in the chart of importance
 PACKAGES = ("numpy", "scikit-learn", "plotly")
 
 
 def write_report(study: Study, path: Any, *, title: str | None = None, command: str | None = None) -> Path:
-    """Write a study as one HTML file that needs nothing else: no network, no other file.
+    """Write a study as one HTML file that needs neither the network nor other files.
 
-    It has the answer in one sentence, the table of methods, reliability diagrams, lift and gains, costs with fields for
-    the reader's own, the attributes that matter, an explorer of the single tree, the most uncertain rows, a summary of
-    the data with warnings, and what is needed to repeat it. The charts' library makes it about 5 MB.
+    The page has the verdict in one sentence, the table of methods, reliability diagrams, lift and gains, a cost
+    calculator, the features that matter, an explorer of the single tree, the most uncertain rows, a summary of the data
+    with warnings, and what is needed to repeat it. It takes about 5 MB, most of which is the library that draws the
+    charts.
 
     Parameters
     ----------
@@ -40,9 +41,9 @@ def write_report(study: Study, path: Any, *, title: str | None = None, command: 
     path : str or path
         Where to write; an earlier file is replaced once the new one is complete.
     title : str, default=None
-        By default the name of the data.
+        Title of the page; by default the name of the data.
     command : str, default=None
-        What was typed to get the report, shown at the end; by default the call in Python.
+        The command that made the report, shown at the end; by default the call in Python.
 
     Returns
     -------
@@ -67,13 +68,13 @@ def write_report(study: Study, path: Any, *, title: str | None = None, command: 
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"path={str(path)!r}: is a folder; name a file in it, such as report.html")
-    write_atomically(target, [render(study, title, command).encode("utf-8")])
+    page = render(study, explain(study), title, command)
+    write_atomically(target, [page.encode("utf-8")])
     return target
 
 
-def render(study: Study, title: str | None, command: str | None) -> str:
-    """The page as text."""
-    important = permutation_importance(study, study.petiole_winner or study.winner)
+def render(study: Study, explanation: Explanation, title: str | None, command: str | None) -> str:
+    """The page as text; no model is fitted for it."""
     asset = resources.files("petiole.report").joinpath("assets")
     page = string.Template(asset.joinpath("page.html").read_text(encoding="utf-8"))
     heading = title or (f"{study.name}" if study.name else "Class probabilities")
@@ -87,18 +88,18 @@ def render(study: Study, title: str | None, command: str | None) -> str:
         "methods": sections.methods_table(study),
         "methods_note": sections.methods_note(study),
         "best": best,
-        "uncertain": sections.uncertain_rows(study, [found.name for found in important]),
+        "uncertain": sections.uncertain_rows(study, [found.name for found in explanation.importance]),
         "classes": sections.classes_table(study),
         "columns": sections.columns_table(study),
         "how": sections.how_made(study, command, _versions(), _now()),
-        "data": json_for_script(_page_data(study, important)),
+        "data": json_for_script(_page_data(study, explanation)),
         "plotly": Markup(_plotly()),
         "scripts": Markup("\n".join(asset.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)),
     }
     return page.substitute({name: text(part) for name, part in parts.items()})
 
 
-def _page_data(study: Study, important: list[Importance]) -> dict[str, Any]:
+def _page_data(study: Study, explanation: Explanation) -> dict[str, Any]:
     """What the scripts draw."""
     return {
         "classes": [str(label) for label in study.classes],
@@ -118,9 +119,9 @@ def _page_data(study: Study, important: list[Importance]) -> dict[str, Any]:
         "shown": shown_methods(study),
         "curves": curve_data(study),
         "decision": decision_data(study),
-        "importance": [list(found) for found in important[:MOST_ATTRIBUTES]],
-        "nAttributes": len(important),
-        "tree": tree_data(study),
+        "importance": [list(found) for found in explanation.importance[:MOST_FEATURES]],
+        "nFeatures": len(explanation.importance),
+        "tree": tree_data(study, explanation.tree),
     }
 
 

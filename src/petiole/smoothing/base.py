@@ -1,4 +1,4 @@
-"""What a leaf estimator is, and what it may learn from."""
+"""The base class of leaf estimators, and the held-out rows that they may learn from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Table = npt.NDArray[np.float64]
 
-# Keeps the loss of a held-out row finite where a table says 0.
+# Probabilities are raised to this before a logarithm is taken, so that the loss stays finite where a table has 0.
 LEAST_PROBABILITY = 1e-6
 
 
@@ -26,8 +26,8 @@ LEAST_PROBABILITY = 1e-6
 class HeldOut:
     """A tree, and the class counts at its nodes of rows that it was not grown on.
 
-    Such rows are the folds left out in cross-fitting, or the out-of-bag rows of a tree in an ensemble. They tell how
-    much to trust a leaf, which the tree's own rows cannot: the structure has already seen their labels.
+    Such rows are the folds left out in cross-fitting, or the out-of-bag rows of a tree in an ensemble. They show how
+    reliable a leaf is. The tree's own rows do not, because their labels were used to choose the splits.
     """
 
     tree: Tree
@@ -45,12 +45,12 @@ class HeldOut:
 class LeafEstimator(SavableEstimator, BaseEstimator):
     """A pure function from a tree's class counts to class probabilities of its nodes.
 
-    A subclass says what its parameters mean in ``node_probabilities``; it never changes the tree, so one grown tree
-    serves any number of estimators. Parameters follow scikit-learn's rules: ``get_params``, ``set_params`` and
+    A subclass implements ``node_probabilities``. It never changes the tree, so one grown tree serves any number of
+    estimators. Parameters follow scikit-learn's rules: ``get_params``, ``set_params`` and
     ``clone`` work, and a grid search can reach them as ``smoothing__<name>``.
 
-    An estimator whose parameter is to be learned says so in ``needs_held_out``; ``learned`` then returns the estimator
-    with that parameter as a number.
+    An estimator with a parameter that is to be learned returns True in ``needs_held_out``; ``learned`` then returns the
+    estimator with that parameter as a number.
     """
 
     @property
@@ -81,13 +81,14 @@ class LeafEstimator(SavableEstimator, BaseEstimator):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the same counts give the same probabilities every time, and quickly; what is sampled does not."""
+        """Whether the same counts quickly give the same probabilities every time, which drawn ones do not."""
         return True
 
     def pseudo_counts(self, root: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
         """What is added to a leaf's counts before they are divided by their sum, given the root's counts.
 
-        None if the estimate is no such frequency. Frequencies have two advantages: a row can be taken out of them, and
+        None if the probabilities are no such frequencies. Frequencies have two advantages: a row can be taken out of
+        them, and
         they can be computed for all leaves of a forest at once.
         """
         return None
@@ -141,7 +142,7 @@ def need_learning(estimator: LeafEstimator, parameter: str, value: object) -> Va
 def from_parent_where_empty(tree: Tree, probabilities: Table) -> Table:
     """Give nodes that no training row reached the row of their nearest ancestor that some did.
 
-    A multiway split on a nominal attribute has an empty branch for values not seen at the node; C4.5 and Weka's J48
+    A multiway split on a categorical feature has an empty branch for values not seen at the node; C4.5 and Weka's J48
     answer there with the parent's distribution.
     """
     if tree.weights[0] <= 0:

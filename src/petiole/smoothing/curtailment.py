@@ -1,4 +1,4 @@
-"""Curtailment: small leaves hand over to an ancestor."""
+"""Curtailment: small leaves are replaced by an ancestor."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Curtailment(LeafEstimator):
         Least rows of a node that may answer. "auto" follows the papers' rule b·v = 10 for the rarest class; "cv" takes
         the best of a grid by cross-validation with trees regrown.
     smoothing : leaf estimator or None, default=None
-        What the node answers: its raw frequencies, or what another estimator says, for example
-        ``Curtailment(smoothing=MEstimate())``, the paper's smoothed curtailment.
+        The estimator of the node that answers; None takes its raw frequencies. ``Curtailment(smoothing=MEstimate())``
+        is the paper's smoothed curtailment.
 
     Examples
     --------

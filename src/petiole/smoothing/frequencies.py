@@ -30,8 +30,8 @@ Counts = npt.NDArray[np.float64]
 class Raw(LeafEstimator):
     """The frequencies of the training rows: n_k / n.
 
-    Unbiased at a node chosen beforehand, but growth looks for nodes where they are extreme: leaves of a deep tree say 0
-    or 1 on the evidence of two rows. A node without rows takes its parent's frequencies.
+    They are unbiased at a node that is chosen beforehand. But growing chooses nodes where they are extreme, so that
+    leaves of a deep tree give 0 or 1 with two rows. A node without rows takes its parent's frequencies.
 
     Examples
     --------
@@ -51,15 +51,16 @@ class Raw(LeafEstimator):
 
 
 class Laplace(LeafEstimator):
-    """Laplace's correction: (n_k + λ_k) / (n + Σ λ), one pretended row per class by default.
+    """Laplace's correction: (n_k + λ_k) / (n + Σ λ), one added row per class by default.
 
-    C4.4 and B-PETs use it (Provost & Domingos 2003): a leaf with two rows of one class says 3/4 rather than 1. A node
+    C4.4 and B-PETs use it (Provost & Domingos 2003): a leaf with two rows of one of two classes gives 3/4 instead of 1.
+    A node
     without rows takes its parent's estimate, as in J48.
 
     Parameters
     ----------
     prior : float or array of shape (n_classes,), default=1.0
-        The pretended rows, the same for every class or one number per class in the order of ``classes_``.
+        The added rows, the same for every class or one number per class in the order of ``classes_``.
 
     Examples
     --------

@@ -17,7 +17,7 @@ LEAST, MOST = 1e-6, 1e9  # of concentrations and of their prior's parameters
 class HDP(LeafEstimator):
     """Hierarchical Dirichlet process smoothing (Petitjean et al. 2018, as used by Zhang, Petitjean & Buntine 2020).
 
-    Every node's class distribution is drawn around its parent's, with a concentration that says how close; the
+    Every node's class distribution is drawn around its parent's, with a concentration that determines how close; the
     posterior mean is found by Gibbs sampling over table counts. The root's base measure is uniform and its tables are
     summed out exactly. Leaf counts that are not whole, because of weights or missing values, are rounded for the table
     counts and used as they are in the estimate. Memory does not grow with the counts. The model's details follow the

@@ -47,7 +47,7 @@ class PerLevel(tuple[float, ...]):
 
 
 class HGS(LeafEstimator):
-    """Hierarchical gradient smoothing (Zhang, Petitjean & Buntine 2020): a leaf leans on all of its ancestors.
+    """Hierarchical gradient smoothing (Zhang, Petitjean & Buntine 2020): a leaf is smoothed towards all its ancestors.
 
     θ_k = (n_k + Σ_p α_p n_pk/n_p) / (n + Σ_p α_p), summed over the proper ancestors p (eq. 4): with α = 1 each
     ancestor's distribution counts as one more row. A tree that is a single leaf gives raw frequencies, and a class
@@ -57,8 +57,9 @@ class HGS(LeafEstimator):
     ----------
     alpha : "ones", "gd", "loocv", "cv", "honest", a number, an array, or PerLevel, default="ones"
         "ones" is α = 1 everywhere. "gd" is the paper's Algorithm 1 to the letter; with its settings it stops after one
-        step on nearly every tree (103 of 106 data sets), which leaves α within 0.001 of 1. "loocv" really minimises the
-        paper's leave-one-out cost, and usually predicts worse: the structure has already seen the left-out labels. "cv"
+        step on nearly every tree (103 of 106 data sets), which leaves α within 0.001 of 1. "loocv" minimises the
+        paper's leave-one-out cost, and usually predicts worse, because the left-out labels were used to choose the
+        splits. "cv"
         takes one shared α from a grid by cross-validation with trees regrown. "honest" learns one α per depth, drawn
         towards a shared one, on rows the tree has not seen: cross-fitted folds for a single tree, the out-of-bag rows
         in an ensemble. A number is shared by all nodes; an array has one per internal node, in the order of node ids.
@@ -114,14 +115,14 @@ class HGS(LeafEstimator):
         return isinstance(self.alpha, str) and self.alpha in ("gd", "loocv")
 
     def settled(self, tree: Tree) -> LeafEstimator:
-        return self._with(self.alphas(tree)[~tree.is_leaf]) if self.learns_from_own_rows else self
+        return self._with_alpha(self.alphas(tree)[~tree.is_leaf]) if self.learns_from_own_rows else self
 
     def learned(self, held_out: Sequence[HeldOut]) -> LeafEstimator:
         if not self.needs_held_out:
             return self
         if self.alpha == "cv":
-            return best_on_held_out([self._with(alpha) for alpha in ALPHA_GRID], held_out, self.loss)
-        return self._with(learn_levels(held_out, self.loss))
+            return best_on_held_out([self._with_alpha(alpha) for alpha in ALPHA_GRID], held_out, self.loss)
+        return self._with_alpha(learn_levels(held_out, self.loss))
 
     def node_probabilities(self, tree: Tree) -> Table:
         self.check_parameters()
@@ -141,7 +142,7 @@ class HGS(LeafEstimator):
             raise need_learning(self, "alpha", self.alpha)
         return np.ones(tree.n_nodes)
 
-    def _with(self, alpha: Any) -> HGS:
+    def _with_alpha(self, alpha: Any) -> HGS:
         return HGS(alpha, self.loss, self.learning_rate, self.tol)
 
 
@@ -155,11 +156,6 @@ def _spread(alpha: Floats, tree: Tree) -> Floats:
         )
     alphas[internal] = alpha
     return alphas
-
-
-def leave_one_out(tree: Tree, alphas: Floats, loss: str = "log") -> tuple[float, Floats]:
-    """The paper's cost (eq. 6; bits for the log loss) and its gradient by alpha (eqs. 7, 8), an entry per node."""
-    return tree.node_counts.leave_one_out_loss(getattr(_core.Loss, loss))(alphas)
 
 
 def descend(tree: Tree, loss: str, learning_rate: float, tol: float) -> Floats:

@@ -1,4 +1,4 @@
-"""m-branch smoothing: an m-estimate all the way down a branch."""
+"""m-branch smoothing: m-estimates from the root down to the leaf."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class MBranch(LeafEstimator):
     """m-branch smoothing (Ferri, Flach & Hernández-Orallo 2003): each node is an m-estimate towards its parent's.
 
     From the uniform distribution down, θ = (n_k + m·θ_parent) / (n + m) with m = M·(1 + (1 - 1/h)·√N), where h is 1 at
-    the leaf and grows upwards: nodes near the root, which have many rows, lean on their parents more. The formula is
-    recalled from memory and from the code that came with Zhang, Petitjean & Buntine (2020), not from Ferri et al.
+    the leaf and grows upwards: nodes near the root, which have many rows, are drawn towards their parents more. The
+    formula is that of the code that came with Zhang, Petitjean & Buntine (2020); see the provenance page.
 
     Parameters
     ----------

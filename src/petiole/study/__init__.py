@@ -1,4 +1,4 @@
-"""Which method gives the best probabilities on my data? A comparison with peers, a verdict, the fitted winner."""
+"""Compare methods on your data: scores of petiole's methods and their peers, a verdict, and the fitted winner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""compare_methods: which method gives the best probabilities on these data, and how sure that is."""
+"""compare_methods: find the method with the best probabilities on a table, and test the differences."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from petiole._progress import Progress, Silent
 from petiole._table.columns import Floats
 from petiole._table.judged import Judged
+from petiole._table.rows import EncodedRows
 from petiole._validation import thread_count
 from petiole.comparison import corrected_resampled_t_test
 from petiole.decisions.costs import check_costs
-from petiole.study.data import Rows, Table, read_table_of_study, read_test_rows
+from petiole.study.data import Table, read_table_of_study, read_test_rows
 from petiole.study.inspection import inspect
 from petiole.study.methods import choose_methods
 from petiole.study.results import Design, MethodResult, Study
-from petiole.study.running import Part, Progress, Run, Silent, run_methods
+from petiole.study.running import Run, TrainAndTest, run_methods
 from petiole.study.scoring import (
     GREATER_IS_BETTER,
     Interval,
@@ -47,27 +49,27 @@ def compare_methods(
     progress: Progress | None = None,
     name: str | None = None,
 ) -> Study:
-    """Try the methods that make sense for the data and name the one with the best probabilities.
+    """Compare the methods that suit a table and find the one with the best probabilities.
 
-    By default in repeated stratified cross-validation; all methods see the same folds. Differences are tested with the
-    corrected resampled t-test, because folds share rows. With ``test`` every method is fitted once, and intervals and
-    tests are over the test rows.
+    By default the methods are scored by repeated stratified cross-validation, all on the same folds. Differences are
+    tested with the corrected resampled t-test, because folds share rows. With ``test`` every method is fitted once, and
+    intervals and tests are over the test rows.
 
     Parameters
     ----------
     X : array or data frame
-        Numeric and nominal columns, missing values: what petiole's classifiers take.
+        Numeric and categorical columns, with or without missing values.
     y : labels of any kind, one per row
     methods : "auto", "all" or list of names, default="auto"
         Names are the keys of ``petiole.study.METHODS``. "auto" leaves out methods that would take long on data of this
         shape, such as lazy option trees on more than a few hundred rows.
     cost : array of shape (K, K), default=None
-        ``cost[predicted, true]``, classes in sorted order. If given, the winner is who has the least cost when each row
-        gets the class of least expected cost.
+        ``cost[predicted, true]``, classes in sorted order. If given, the winner is the method with the least cost when
+        each row gets the class of least expected cost.
     sample_weight : array of shape (n_rows,), default=None
         A row of weight 2 counts as two rows, in fits and scores; a row of weight 0 is absent.
     test : (X, y) or (X, y, sample_weight), default=None
-        Rows to judge by, instead of cross-validation.
+        Rows to score the methods on, instead of cross-validation.
     folds, repeats : int, default=None
         By default 5 folds twice for small tables (up to 50,000 cells), 5 once for larger ones, and 3 beyond 5 million.
         The only row of a class is never tested; any other class is in every training part.
@@ -75,9 +77,9 @@ def compare_methods(
     n_jobs : int, default=1
         Threads of each method; -1 for all.
     progress : object with start(total), advance(text), stop(), default=None
-        Told of every fit; the text says how much time is left.
+        Called for every fit; the text says how much time is left.
     name : str, default=None
-        Of the data, for reports.
+        Name of the data, for reports.
 
     Returns
     -------
@@ -112,7 +114,7 @@ def compare_methods(
     seed = int(random_state) if isinstance(random_state, (int, np.integer)) else int(random.randint(2**31 - 1))
     plan, parts = _divide(table, test, folds, repeats, seed)
     runs = run_methods(table, chosen, parts, seed, threads, progress or Silent())
-    done = _that_ended_well(runs)
+    done = _completed(runs)
     results, judged = _judge(done, table, parts, plan, costs, seed)
     design = Design(
         None if plan is None else plan.folds,
@@ -122,7 +124,7 @@ def compare_methods(
         "log_loss" if costs is None else "cost",
         time.perf_counter() - started,
         [run.method.name for run in runs],
-        judged.n,
+        len(judged),
     )
     return Study(
         name=name,
@@ -135,7 +137,7 @@ def compare_methods(
         cost=costs,
         design=design,
         judged=judged,
-        probabilities={run.method.name: _said_once(run, judged, parts, plan) for run in done},
+        probabilities={run.method.name: _deduplicated(run, judged, plan) for run in done},
         data=table,
         given=(X, y, sample_weight),
     )
@@ -153,18 +155,18 @@ def _check_cost(cost: Any, n_classes: int) -> Floats | None:
     return costs
 
 
-def _divide(table: Table, test: Any, folds: Any, repeats: Any, seed: int) -> tuple[Plan | None, list[Part]]:
+def _divide(table: Table, test: Any, folds: Any, repeats: Any, seed: int) -> tuple[Plan | None, list[TrainAndTest]]:
     if test is not None:
         if folds is not None or repeats is not None:
             given = f"folds={folds!r}" if folds is not None else f"repeats={repeats!r}"
             raise ValueError(f"{given}: there are no folds where test= is given; leave one of them out")
-        return None, [Part(table.rows, None, read_test_rows(test, table))]
-    plan = plan_folds(table.rows.codes, table.shape.n_features, folds, repeats)
-    splits = make_splits(table.rows.codes, plan, np.random.default_rng(seed))
-    return plan, [Part(table.rows, split) for split in splits]
+        return None, [TrainAndTest(table.rows, None, read_test_rows(test, table))]
+    plan = plan_folds(table.rows.labels, table.shape.n_features, folds, repeats)
+    splits = make_splits(table.rows.labels, plan, np.random.default_rng(seed))
+    return plan, [TrainAndTest(table.rows, split) for split in splits]
 
 
-def _that_ended_well(runs: list[Run]) -> list[Run]:
+def _completed(runs: list[Run]) -> list[Run]:
     done = [run for run in runs if run.failure is None]
     if not done:
         raise ValueError("no method could be fitted. " + " ".join(_failures(runs)))
@@ -175,16 +177,16 @@ def _failures(runs: list[Run]) -> list[str]:
     return [f"{run.method.title} could not be fitted and is left out: {run.failure}" for run in runs if run.failure]
 
 
-def _judged(proba: Floats, rows: Rows, n_classes: int) -> Judged:
+def _judged(proba: Floats, rows: EncodedRows, n_classes: int) -> Judged:
     sums = proba.sum(axis=1, keepdims=True)
     # a method that gives all its probability to no class at all knows nothing
     whole = np.divide(proba, sums, out=np.full_like(proba, 1 / n_classes), where=sums > 0)
-    return Judged(rows.codes, whole, np.arange(n_classes), rows.weights_or_ones())
+    return Judged(rows.labels, whole, np.arange(n_classes), rows.weights_or_ones())
 
 
 def _judge(
-    runs: list[Run], table: Table, parts: list[Part], plan: Plan | None, cost: Floats | None, seed: int
-) -> tuple[list[MethodResult], Rows]:
+    runs: list[Run], table: Table, parts: list[TrainAndTest], plan: Plan | None, cost: Floats | None, seed: int
+) -> tuple[list[MethodResult], EncodedRows]:
     """The results, best first, and the rows that the methods were judged by."""
     n_classes = len(table.classes)
     decides = "log_loss" if cost is None else "cost"
@@ -203,11 +205,11 @@ def _judge(
         bounded = {name: _within_bounds(name, intervals[name], cost) for name in GREATER_IS_BETTER if name in intervals}
         p_or_none = None if run is best else p_value
         results.append(MethodResult(method.name, method.title, method.is_peer, bounded, p_or_none, found))
-    return results, parts[0].test if plan is None else _tested_once(parts, plan)
+    return results, parts[0].test if plan is None else _first_test_rows(parts, plan)
 
 
 def _on_test_set(
-    run: Run, best: Run, test: Rows, n_classes: int, cost: Floats | None, seed: int
+    run: Run, best: Run, test: EncodedRows, n_classes: int, cost: Floats | None, seed: int
 ) -> tuple[dict[str, Interval], float]:
     decides = "log_loss" if cost is None else "cost"
     judged, winner = (_judged(one.probas[0], test, n_classes) for one in (run, best))
@@ -215,7 +217,9 @@ def _on_test_set(
     return intervals_of_test_set(judged, cost, seed), p_value_over_rows(differences, judged.weights)
 
 
-def _scores_by_split(run: Run, parts: list[Part], n_classes: int, cost: Floats | None) -> dict[str, list[float]]:
+def _scores_by_split(
+    run: Run, parts: list[TrainAndTest], n_classes: int, cost: Floats | None
+) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for proba, part in zip(run.probas, parts, strict=True):
         for name, value in scores_of(_judged(proba, part.test, n_classes), cost).items():
@@ -224,7 +228,7 @@ def _scores_by_split(run: Run, parts: list[Part], n_classes: int, cost: Floats |
 
 
 def _within_bounds(name: str, interval: Interval, cost: Floats | None) -> Interval:
-    """Limits that a score can have: a mean and its error know nothing of them."""
+    """Clip limits to the range of a score, which a mean and its error do not respect."""
     low, high = interval.low, interval.high
     low = max(low, float(cost.min()) if name == "cost" and cost is not None else 0.0)
     if name in ("accuracy", "ece"):
@@ -232,14 +236,14 @@ def _within_bounds(name: str, interval: Interval, cost: Floats | None) -> Interv
     return Interval(interval.mean, low, high)
 
 
-def _tested_once(parts: list[Part], plan: Plan) -> Rows:
+def _first_test_rows(parts: list[TrainAndTest], plan: Plan) -> EncodedRows:
     """The test rows of the first repetition, fold after fold."""
     tested = np.concatenate([part.split.test for part in parts[: plan.folds] if part.split is not None])
     return parts[0].rows.take(tested)
 
 
-def _said_once(run: Run, judged: Rows, parts: list[Part], plan: Plan | None) -> Any:
-    """What a method said of those rows."""
+def _deduplicated(run: Run, judged: EncodedRows, plan: Plan | None) -> Any:
+    """The probabilities of each judged row, once: those of the first repetition."""
     n_classes = run.probas[0].shape[1]
     said = run.probas[:1] if plan is None else run.probas[: plan.folds]
     return _judged(np.concatenate(said), judged, n_classes).proba.astype(np.float32)

@@ -1,4 +1,4 @@
-"""The table of a study, encoded once: a float matrix, class codes and weights, with names to speak of them."""
+"""The table of a study, encoded once: a float matrix, class codes and weights, with names of columns."""
 
 from __future__ import annotations
 
@@ -9,57 +9,38 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import _num_samples
 
-from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import Array
-from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels, label_codes
+from petiole._table.labels import check_same_length, check_weights, encode_labels, label_codes
+from petiole._table.rows import EncodedRows, rows_that_count
 from petiole.study.methods import Shape
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Encoded rows of positive weight, and where they stand in the user's table."""
-
-    matrix: npt.NDArray[Any]
-    codes: Codes
-    weights: Floats | None
-    positions: npt.NDArray[np.intp]
-
-    @property
-    def n(self) -> int:
-        return len(self.codes)
-
-    def weights_or_ones(self) -> Floats:
-        return np.ones(self.n) if self.weights is None else self.weights
-
-    def take(self, chosen: npt.NDArray[np.intp]) -> Rows:
-        """Some of the rows, as a copy."""
-        weights = None if self.weights is None else self.weights[chosen]
-        return Rows(self.matrix[chosen], self.codes[chosen], weights, self.positions[chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """The rows of a study with the names of columns, categories and classes.
 
-    Nominal columns are codes in ``rows.matrix``; ``is_nominal`` says which. So folds, shuffled columns and other
-    libraries all work on one numeric array.
+    Categorical columns are codes in ``rows.matrix``; ``is_categorical`` says which. So folds, shuffled columns and
+    other libraries all work on one numeric array.
     """
 
-    rows: Rows
+    rows: EncodedRows
     encoder: FeatureEncoder
-    classes: Array
     names: list[str]
 
     @property
-    def is_nominal(self) -> npt.NDArray[np.bool_]:
+    def classes(self) -> Array:
+        return self.rows.classes
+
+    @property
+    def is_categorical(self) -> npt.NDArray[np.bool_]:
         return self.encoder.n_categories > 0
 
     @property
     def shape(self) -> Shape:
-        n_features = self.rows.matrix.shape[1]
-        n_numeric = n_features - int(self.is_nominal.sum())
-        return Shape(self.rows.n, n_features, n_numeric, len(self.classes), int(np.isnan(self.rows.matrix).sum()))
+        n_features = self.rows.n_columns
+        n_numeric = n_features - int(self.is_categorical.sum())
+        return Shape(len(self.rows), n_features, n_numeric, len(self.classes), int(np.isnan(self.rows.matrix).sum()))
 
     def labels(self) -> list[Any]:
         """The classes as plain Python values."""
@@ -84,17 +65,19 @@ def read_table_of_study(X: Any, y: Any, sample_weight: Any) -> Table:
     check_same_length(_num_samples(X), len(codes))
     weights = check_weights(sample_weight, len(codes))
     encoder, matrix = FeatureEncoder.fit(X, "from_dtype", "compare_methods")
-    kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
+    counted = rows_that_count(weights)
+    kept = np.arange(len(codes)) if counted is None else counted
     present, kept_codes = np.unique(codes[kept], return_inverse=True)
+    labels, weights = kept_codes.astype(np.int32), None if weights is None else weights[kept]
     if len(present) < 2:
         raise ValueError(f"y has one class, {classes[present].tolist()[0]!r}: there is nothing to tell apart; add rows")
-    rows = Rows(matrix[kept], kept_codes.astype(np.int32), None if weights is None else weights[kept], kept)
+    rows = EncodedRows(matrix[kept], labels, weights, encoder.n_categories, classes[present], kept)
     names = encoder.feature_names or [f"x{column}" for column in range(encoder.n_features)]
-    return Table(rows, encoder, classes[present], [str(name) for name in names])
+    return Table(rows, encoder, [str(name) for name in names])
 
 
-def read_test_rows(test: Any, table: Table) -> Rows:
-    """The rows to judge by, encoded like those to learn from."""
+def read_test_rows(test: Any, table: Table) -> EncodedRows:
+    """The test rows, encoded like the training rows."""
     try:
         X, y, *rest = test
         (sample_weight,) = rest or [None]
@@ -104,12 +87,13 @@ def read_test_rows(test: Any, table: Table) -> Rows:
     check_same_length(_num_samples(X), len(codes))
     weights = check_weights(sample_weight, len(codes))
     matrix = table.encoder.transform(X)
-    kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
-    return Rows(matrix[kept], codes[kept], None if weights is None else weights[kept], kept)
+    rows = EncodedRows(matrix, codes, weights, table.encoder.n_categories, table.classes)
+    kept = rows_that_count(weights)
+    return rows if kept is None else rows.take(kept)
 
 
 def plain(value: Any) -> Any:
-    """A label as JSON knows it."""
+    """A label as a type that JSON has."""
     if isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, float)):

@@ -24,7 +24,7 @@ def mixed(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 class ColumnWatch:
-    """What a column's values tell about whether it names rows.
+    """Collects evidence on whether a column identifies rows.
 
     Parts of the column are added one after the other. Memory is bounded by looking at one distinct value in ``every``:
     a value is looked at or not, wherever it occurs, so that repeats are seen and their number can be told.
@@ -57,7 +57,7 @@ class ColumnWatch:
             self._numbers.clear()  # whatever comes, it is a measurement
             return
         self._low, self._high = min(self._low, present.min()), max(self._high, present.max())
-        kept = present[self._looks_at(present)]
+        kept = present[self._is_sampled(present)]
         self._n_looked_at += len(kept)
         self._numbers.append(np.unique(kept))
 
@@ -71,7 +71,7 @@ class ColumnWatch:
                 self._n_looked_at += count
                 self._texts.add(text)
 
-    def _looks_at(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    def _is_sampled(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         bits = (values + 0.0).view(np.uint64)  # 0.0 and -0.0 are one value
         chosen: npt.NDArray[np.bool_] = mixed(bits) % np.uint64(self._every) == 0
         return chosen

@@ -1,4 +1,4 @@
-"""Which attributes matter: what the probabilities lose on held-out rows when an attribute's values change places."""
+"""Permutation importance: how much the log-loss on held-out rows rises when the values of one feature are shuffled."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from petiole._table.columns import Floats
 from petiole._table.judged import Judged
-from petiole.study.data import Rows
+from petiole._table.rows import EncodedRows
 from petiole.study.methods import METHODS
 from petiole.study.results import Study
-from petiole.study.running import Part, fit_on
+from petiole.study.running import TrainAndTest, fit_on
 from petiole.study.scoring import row_losses
 from petiole.study.splits import Plan, make_splits
 
-MOST_PREDICTIONS = 20_000  # permuted rows that are asked about, all attributes together
+MOST_PREDICTIONS = 20_000  # permuted rows that are asked about, all features together
 MOST_REPEATS = 5
 FEWEST_ROWS = 50
 CELLS_AT_ONCE = 4_000_000
@@ -26,7 +26,7 @@ ONE_FIT_FROM = 1_000_000
 
 
 class Importance(NamedTuple):
-    """How many bits of log-loss an attribute is worth: the mean over shuffles, and its standard error."""
+    """How many bits of log-loss a feature is worth: the mean over shuffles, and its standard error."""
 
     name: str
     mean: float
@@ -34,11 +34,11 @@ class Importance(NamedTuple):
 
 
 def permutation_importance(study: Study, method: str) -> list[Importance]:
-    """The attributes of a study, those that matter most first.
+    """The features of a study, those that matter most first.
 
     The method is fitted on the training part of each fold, and asked about rows of the test part with the values of one
-    attribute shuffled among them. What its log-loss rises by, in bits, is what it owes to the attribute. Of two
-    attributes that say the same, neither may seem to matter.
+    feature shuffled among them. The rise of its log-loss, in bits, is the importance of the feature. Of two features
+    that hold the same information, neither may seem to matter.
 
     >>> from sklearn.datasets import load_iris
     >>> from petiole.study import compare_methods
@@ -55,11 +55,11 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
     trials, threads = [], study.design.n_jobs
     for part in parts:
         test = part.test
-        n_rows = min(test.n, per_part)
+        n_rows = min(len(test), per_part)
         repeats = min(max(per_part // n_rows, 1), MOST_REPEATS)
         model, _ = fit_on(METHODS[method].make(study.design.seed, threads), study.data, part.train, threads)
-        rows = test.take(np.sort(random.permutation(test.n)[:n_rows]))
-        trials += [_rises(model, rows, len(study.classes), random) for _ in range(repeats)]
+        rows = test.take(np.sort(random.permutation(len(test))[:n_rows]))
+        trials += [_log_loss_increases(model, rows, len(study.classes), random) for _ in range(repeats)]
     table = np.array(trials)
     errors = table.std(axis=0, ddof=1) / math.sqrt(len(table)) if len(table) > 1 else np.zeros(n_columns)
     means = table.mean(axis=0)
@@ -67,20 +67,20 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
     return [Importance(study.data.names[i], float(means[i]), float(errors[i])) for i in order]
 
 
-def _parts(study: Study) -> list[Part]:
+def _parts(study: Study) -> list[TrainAndTest]:
     """The folds of the first repetition, as the study had them, or the test set."""
     rows, design = study.data.rows, study.design
     if design.folds is None:
-        return [Part(rows, None, study.judged)]
-    splits = make_splits(rows.codes, Plan(design.folds, 1), np.random.default_rng(design.seed))
+        return [TrainAndTest(rows, None, study.judged)]
+    splits = make_splits(rows.labels, Plan(design.folds, 1), np.random.default_rng(design.seed))
     if study.data.shape.cells >= ONE_FIT_FROM:
         splits = splits[:1]
-    return [Part(rows, split) for split in splits]
+    return [TrainAndTest(rows, split) for split in splits]
 
 
-def _rises(model: Any, rows: Rows, n_classes: int, random: np.random.Generator) -> Floats:
-    """By how much the log-loss rises with each column shuffled in turn; several columns are asked about at once."""
-    n_columns = rows.matrix.shape[1]
+def _log_loss_increases(model: Any, rows: EncodedRows, n_classes: int, random: np.random.Generator) -> Floats:
+    """The rise of the log-loss with each column shuffled in turn; several columns are predicted at once."""
+    n_columns = rows.n_columns
     baseline = _log_losses(model, rows.matrix, rows, n_classes)[0]
     rises = np.empty(n_columns)
     step = max(1, CELLS_AT_ONCE // rows.matrix.size)
@@ -94,12 +94,12 @@ def _rises(model: Any, rows: Rows, n_classes: int, random: np.random.Generator) 
     return rises
 
 
-def _log_losses(model: Any, matrix: npt.NDArray[Any], rows: Rows, n_classes: int) -> Floats:
+def _log_losses(model: Any, matrix: npt.NDArray[Any], rows: EncodedRows, n_classes: int) -> Floats:
     """The log-loss of each copy of the rows."""
-    n_copies = len(matrix) // rows.n
+    n_copies = len(matrix) // len(rows)
     proba = np.zeros((len(matrix), n_classes))
     proba[:, model.classes_] = model.predict_proba(matrix)
-    codes, weights = np.tile(rows.codes, n_copies), np.tile(rows.weights_or_ones(), n_copies)
+    codes, weights = np.tile(rows.labels, n_copies), np.tile(rows.weights_or_ones(), n_copies)
     losses = row_losses(Judged(codes, proba, np.arange(n_classes), weights), None)["log_loss"]
-    found: Floats = np.average(losses.reshape(n_copies, rows.n), axis=1, weights=rows.weights_or_ones())
+    found: Floats = np.average(losses.reshape(n_copies, len(rows)), axis=1, weights=rows.weights_or_ones())
     return found

@@ -1,4 +1,4 @@
-"""What is suspicious about the data: columns that give the class away, identifiers, duplicates, rare classes."""
+"""Warnings about the data: columns that give the class away, identifiers, duplicates, rare classes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def inspect(table: Table) -> list[str]:
     >>> from petiole.study.data import read_table_of_study
     >>> X = [[i % 7, 5] for i in range(60)]
     >>> print(*inspect(read_table_of_study(X, ["no", "yes"] * 30, None)), sep="\\n")
-    53 of 60 rows (88%) repeat the attributes of an earlier row, and 60 rows have a twin of another class: a model \
-that has learned from one is judged too kindly by its twin; if they are copies, drop them.
+    53 of 60 rows (88%) repeat the features of an earlier row, and 60 rows have a twin of another class: a model \
+that is fitted to one of them is scored too well on the other; if they are copies, drop them.
     Column 'x1' holds a single value: it can be left out.
     """
     looks = (_giveaways, _rare, _identifiers, _duplicates, _missing, _constant)
@@ -36,7 +36,7 @@ that has learned from one is judged too kindly by its twin; if they are copies, 
 
 
 def inspect_sample(table: Table) -> list[str]:
-    """Warnings that a sample of the rows can tell of all: nothing about rare classes, repeats and identifiers."""
+    """Warnings that can be drawn from some of the rows: none about rare classes, repeats and identifiers."""
     return [text for look in (_giveaways, _missing, _constant) for text in look(table)]
 
 
@@ -60,15 +60,15 @@ def _columns(names: list[str], one: str, several: str) -> Iterator[str]:
 def _giveaways(table: Table) -> Iterator[str]:
     """Columns that alone predict nearly every held-out row, where the commonest class would not."""
     rows = table.rows
-    if rows.n < 4 * FEW_ROWS or np.bincount(rows.codes).max() >= 0.95 * rows.n:
+    if len(rows) < 4 * FEW_ROWS or np.bincount(rows.labels).max() >= 0.95 * len(rows):
         return
     random = np.random.default_rng(0)
-    sample = random.permutation(rows.n)[:LOOKED_AT]
-    codes = rows.codes[sample]
+    sample = random.permutation(len(rows))[:LOOKED_AT]
+    codes = rows.labels[sample]
     held = fold_numbers(codes, 2, random) == 0
     names = []
     for column, name in enumerate(table.names):
-        accuracy = _accuracy_alone(rows.matrix[sample, column], codes, held, bool(table.is_nominal[column]))
+        accuracy = _accuracy_alone(rows.matrix[sample, column], codes, held, bool(table.is_categorical[column]))
         if accuracy >= GIVES_AWAY:
             names.append(name)
     what = "is it known at the time of the prediction? If it is a consequence of the class, drop it."
@@ -80,17 +80,17 @@ def _giveaways(table: Table) -> Iterator[str]:
     )
 
 
-def _accuracy_alone(values: npt.NDArray[Any], codes: npt.NDArray[Any], held: Any, nominal: bool) -> float:
+def _accuracy_alone(values: npt.NDArray[Any], codes: npt.NDArray[Any], held: Any, categorical: bool) -> float:
     values = values[:, np.newaxis]
     if np.isnan(values).all():
         return 0.0
-    model = PETClassifier(categorical_features=[True] if nominal else None)
+    model = PETClassifier(categorical_features=[True] if categorical else None)
     model.fit(values[~held], codes[~held])
     return float((model.predict(values[held]) == codes[held]).mean())
 
 
 def _rare(table: Table) -> Iterator[str]:
-    sizes = np.bincount(table.rows.codes)
+    sizes = np.bincount(table.rows.labels)
     labels = [str(label) for label in table.labels()]
     alone = [label for label, size in zip(labels, sizes, strict=True) if size == 1]
     rare = [label for label, size in zip(labels, sizes, strict=True) if 1 < size < FEW_ROWS]
@@ -116,18 +116,18 @@ def identifiers(table: Table) -> list[str]:
     >>> identifiers(read_table_of_study(X, ["no", "yes"] * 30, None))
     ['x1']
     """
-    return [name for name, watch in _watches(table) if watch.is_identifier]
+    return [name for name, watch in _column_watches(table) if watch.is_identifier]
 
 
-def _watches(table: Table) -> Iterator[tuple[str, ColumnWatch]]:
+def _column_watches(table: Table) -> Iterator[tuple[str, ColumnWatch]]:
     for column, name in enumerate(table.names):
         watch = ColumnWatch()
-        watch.add_numbers(table.rows.matrix[:, column], are_names=bool(table.is_nominal[column]))
+        watch.add_numbers(table.rows.matrix[:, column], are_names=bool(table.is_categorical[column]))
         yield name, watch
 
 
 def _identifiers(table: Table) -> Iterator[str]:
-    watches = dict(_watches(table))
+    watches = dict(_column_watches(table))
     yield from _columns(
         [name for name, watch in watches.items() if watch.is_identifier],
         "looks like an identifier, since nearly every row has a value of its own: drop it unless it means something.",
@@ -147,18 +147,19 @@ def warn_of_doubtful_numbers(watches: Mapping[str, ColumnWatch]) -> Iterator[str
 
 def _duplicates(table: Table) -> Iterator[str]:
     _, group = np.unique(_keys_of_rows(table.rows.matrix), return_inverse=True)
-    n_repeated = table.rows.n - (int(group.max()) + 1)
-    if n_repeated < MANY_DUPLICATES * table.rows.n:
+    n_repeated = len(table.rows) - (int(group.max()) + 1)
+    if n_repeated < MANY_DUPLICATES * len(table.rows):
         return
     lowest = np.full(group.max() + 1, np.iinfo(np.int32).max)
     highest = np.full(group.max() + 1, -1)
-    np.minimum.at(lowest, group, table.rows.codes)
-    np.maximum.at(highest, group, table.rows.codes)
+    np.minimum.at(lowest, group, table.rows.labels)
+    np.maximum.at(highest, group, table.rows.labels)
     n_torn = int((lowest < highest)[group].sum())
     torn = f", and {n_torn} rows have a twin of another class" if n_torn else ""
+    n_rows = len(table.rows)
     yield (
-        f"{n_repeated} of {table.rows.n} rows ({n_repeated / table.rows.n:.0%}) repeat the attributes of an earlier row"
-        f"{torn}: a model that has learned from one is judged too kindly by its twin; if they are copies, drop them."
+        f"{n_repeated} of {n_rows} rows ({n_repeated / n_rows:.0%}) repeat the features of an earlier row"
+        f"{torn}: a model that is fitted to one of them is scored too well on the other; if they are copies, drop them."
     )
 
 

@@ -18,7 +18,7 @@ from petiole.study.peers import PeerClassifier, calibrated_forest
 
 # Beyond so many cells a method takes longer than it is worth in a first look; "all" runs it nevertheless.
 MANY_CELLS = 5_000_000
-# A lazy tree is grown for each query: rows² · attributes says how long that takes (this is some ten seconds).
+# A lazy tree is grown for each query: rows² · features says how long that takes (this is some ten seconds).
 MOST_LAZY_WORK = 1_000_000
 # Boosting grows a tree for each class in each of its hundred rounds.
 MOST_BOOSTED_CLASSES = 50
@@ -65,16 +65,16 @@ def _few_classes(shape: Shape) -> bool:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to get probabilities that a study can try.
+    """A method that a study can compare.
 
     Attributes
     ----------
     name : str
-        What users write.
+        The name by which users choose it.
     title : str
-        What tables and sentences say.
+        The name in tables and sentences.
     is_peer : bool
-        Whether it is another library's.
+        Whether it belongs to another library.
     make : function of (random_state, n_jobs)
         Makes the estimator, not fitted.
     suits : function of Shape
@@ -117,7 +117,12 @@ def _lazy(random_state: Any, n_jobs: int) -> Any:
 
 
 def _dual(random_state: Any, n_jobs: int) -> Any:
-    return DualPerturbCombineClassifier(_b_pets(random_state, n_jobs), random_state=random_state, n_jobs=n_jobs)
+    return dual_of(_b_pets(random_state, n_jobs), random_state, n_jobs)
+
+
+def dual_of(base: Any, random_state: Any, n_jobs: int) -> Any:
+    """A model of trees with dual perturb & combine on top."""
+    return DualPerturbCombineClassifier(base, random_state=random_state, n_jobs=n_jobs)
 
 
 def _naive_bayes(random_state: Any, n_jobs: int) -> Any:

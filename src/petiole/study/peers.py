@@ -1,4 +1,4 @@
-"""Other libraries' classifiers on petiole's tables: nominal columns one-hot or as categories."""
+"""Other libraries' classifiers on petiole's tables: categorical columns one-hot or as categories."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from petiole._classifiers.base import TableClassifier
+from petiole._classifiers.base import TableClassifier, encode_training, remember_columns
 from petiole._table.columns import Floats
 from petiole._validation import check_choice
 
 NOMINAL = ("one_hot", "native")
-MOST_CATEGORIES = 255  # what scikit-learn's boosting takes, and the most columns that one nominal column becomes
+MOST_CATEGORIES = 255  # what scikit-learn's boosting takes, and the most columns that one categorical column becomes
 
 
 class PeerClassifier(TableClassifier):
-    """A scikit-learn classifier that takes what petiole's classifiers take: strings, categories, missing values.
+    """Wrap a scikit-learn classifier so that it takes the tables that petiole's classifiers take.
 
-    The table becomes one float matrix, by the same code as for petiole's own classifiers. Nominal columns are then made
-    one-hot (a missing value is one of the values) or named to the estimator as categories. Columns that hold nothing
-    but missing values are left out.
+    The table may hold strings, categories and missing values. It becomes one float matrix, by the same code as for
+    petiole's own classifiers. Categorical columns are then made one-hot (a missing value is one of the values) or named
+    to the estimator as categories. Columns that hold nothing but missing values are left out.
 
     Parameters
     ----------
@@ -64,21 +64,21 @@ class PeerClassifier(TableClassifier):
             Handed on to the estimator; rows of weight 0 are left out.
         """
         check_choice("nominal", self.nominal, NOMINAL)
-        encoder, training = self._encode_training(X, y, sample_weight)
+        encoder, training = encode_training(self, X, y, sample_weight)
         kept = np.flatnonzero(~np.isnan(training.matrix).all(axis=0))
-        is_nominal = training.n_categories[kept] > 0
+        is_categorical = training.n_categories[kept] > 0
         matrix, one_hot = training.matrix[:, kept], None
-        if self.nominal == "one_hot" and is_nominal.any():
-            one_hot = _one_hot(is_nominal).fit(matrix)
+        if self.nominal == "one_hot" and is_categorical.any():
+            one_hot = _one_hot(is_categorical).fit(matrix)
         model = clone(self.estimator)
-        if self.nominal == "native" and is_nominal.any():
-            model.set_params(categorical_features=is_nominal & (training.n_categories[kept] <= MOST_CATEGORIES))
+        if self.nominal == "native" and is_categorical.any():
+            model.set_params(categorical_features=is_categorical & (training.n_categories[kept] <= MOST_CATEGORIES))
         columns = _columns(matrix, one_hot)
         if training.weights is None:
             model.fit(columns, training.labels)
         else:
             model.fit(columns, training.labels, sample_weight=training.weights)
-        self._remember_columns(X)
+        remember_columns(self, X)
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.estimator_ = model
@@ -92,14 +92,14 @@ class PeerClassifier(TableClassifier):
         return np.asarray(self.estimator_.predict_proba(columns), dtype=np.float64)
 
 
-def _one_hot(is_nominal: npt.NDArray[np.bool_]) -> Any:
+def _one_hot(is_categorical: npt.NDArray[np.bool_]) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder
 
     encoder = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False, dtype=np.float32
     )
-    return ColumnTransformer([("nominal", encoder, np.flatnonzero(is_nominal))], remainder="passthrough")
+    return ColumnTransformer([("categorical", encoder, np.flatnonzero(is_categorical))], remainder="passthrough")
 
 
 def _columns(matrix: npt.NDArray[Any], one_hot: Any) -> npt.NDArray[Any]:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._table.columns import Floats
+from petiole._table.rows import EncodedRows
 from petiole.comparison.rendering import as_text
-from petiole.study.data import Rows, Table
+from petiole.study.data import Table
 from petiole.study.methods import METHODS
 from petiole.study.scoring import Interval, log_loss_floor
 
@@ -29,13 +30,13 @@ SCORE_TITLES = {
 
 @dataclass(frozen=True)
 class MethodResult:
-    """How one method did.
+    """The scores of one method.
 
     Attributes
     ----------
     name, title : str
     is_peer : bool
-        Whether it is another library's.
+        Whether it belongs to another library.
     scores : dict from score to Interval
         Keys are "log_loss" (bits), "brier", "ece", "aulc", "accuracy", "cost" (if costs were given), "fit_seconds" and
         "predict_seconds".
@@ -73,7 +74,7 @@ class Study:
     Attributes
     ----------
     name : str or None
-        Of the data.
+        Name of the data.
     table : list of MethodResult
         Best first.
     winner : str
@@ -88,10 +89,10 @@ class Study:
     cost : array of shape (K, K) or None
         ``cost[predicted, true]``.
     design : Design
-    judged : Rows
-        The rows that the methods were judged by: all (each once, by a model that has not seen it), or the test set.
+    judged : EncodedRows
+        The rows that the methods were scored on: all (each by a model that was not fitted to it), or the test set.
     probabilities : dict from method to array of shape (n_judged, K)
-        What each method said of them, in single precision.
+        The probabilities of each method for these rows, in single precision.
     """
 
     name: str | None
@@ -103,7 +104,7 @@ class Study:
     classes: list[Any]
     cost: Floats | None
     design: Design
-    judged: Rows = field(repr=False)
+    judged: EncodedRows = field(repr=False)
     probabilities: dict[str, npt.NDArray[np.float32]] = field(repr=False)
     data: Table = field(repr=False)
     given: tuple[Any, Any, Any] = field(repr=False)  # X, y and sample_weight as they came
@@ -120,19 +121,19 @@ class Study:
         return sorted(found, key=lambda name: name != self.design.decides)
 
     def result(self, name: str) -> MethodResult:
-        """The line of a method in the table."""
+        """Return the result of one method."""
         for result in self.table:
             if result.name == name:
                 return result
         raise ValueError(f"name={name!r}: must be one of {', '.join(result.name for result in self.table)}")
 
     def fit_winner(self, *, petiole_only: bool = False) -> Any:
-        """The winner, fitted on all rows as they came: it takes what was given to :func:`compare_methods`.
+        """Return the winner, fitted on all rows of the table that was given to :func:`compare_methods`.
 
         Parameters
         ----------
         petiole_only : bool, default=False
-            The best of petiole's own methods, should another library's have won.
+            Fit the best of petiole's own methods, even if a method of another library won.
         """
         name = self.petiole_winner if petiole_only else self.winner
         if name is None:
@@ -140,14 +141,14 @@ class Study:
         return self.fit(name)
 
     def fit(self, name: str) -> Any:
-        """One of the methods that were compared, fitted on all rows as they came."""
+        """Return one of the compared methods, fitted on all rows of the table."""
         self.result(name)
         model = METHODS[name].make(self.design.seed, self.design.n_jobs)
         X, y, sample_weight = self.given
         return model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=sample_weight)
 
     def to_text(self) -> str:
-        """The table as plain text, best first."""
+        """Return the table as plain text, best method first."""
         scores = self.score_names
         header = ["method", *(SCORE_TITLES[score] for score in scores), "p"]
         rows = [
@@ -161,7 +162,7 @@ class Study:
         return as_text(header, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it but rows and probabilities, as JSON knows it."""
+        """Return everything but rows and probabilities as a dict that can be written as JSON."""
         return {
             "name": self.name,
             "winner": self.winner,

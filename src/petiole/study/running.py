@@ -6,58 +6,38 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from petiole._durations import duration_text
+from petiole._progress import Progress, TimeLeft, duration_text
 from petiole._table.columns import Floats
-from petiole.study.data import Rows, Table
+from petiole._table.rows import EncodedRows
+from petiole.study.data import Table
 from petiole.study.methods import Method
 from petiole.study.splits import Split
 
 MOST_CELLS_OF_ONE_THREAD = 500_000
 
 
-class Progress(Protocol):
-    """Told how many fits there are, of each when it is done, and when all is over (also after Ctrl-C)."""
-
-    def start(self, total: int) -> None: ...
-    def advance(self, text: str) -> None: ...
-    def stop(self) -> None: ...
-
-
-class Silent:
-    """Says nothing."""
-
-    def start(self, total: int) -> None:
-        pass
-
-    def advance(self, text: str) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
-
-
 @dataclass(frozen=True, eq=False)
-class Part:
+class TrainAndTest:
     """What a method learns from and is judged by: a split of the rows, or all rows and a test set.
 
     Rows are copied when they are asked for, so that a large table is not in memory once per fold.
     """
 
-    rows: Rows
+    rows: EncodedRows
     split: Split | None
-    test_set: Rows | None = None
+    test_set: EncodedRows | None = None
 
     @property
-    def train(self) -> Rows:
+    def train(self) -> EncodedRows:
         return self.rows if self.split is None else self.rows.take(self.split.train)
 
     @property
-    def test(self) -> Rows:
+    def test(self) -> EncodedRows:
         if self.split is not None:
             return self.rows.take(self.split.test)
         assert self.test_set is not None
@@ -75,45 +55,15 @@ class Run:
     failure: str | None = None
 
 
-class TimeLeft:
-    """Seconds to go: each method's own mean so far times its fits to come; a new method is taken to be like the others.
-
-    >>> left = TimeLeft({"fast": 2, "slow": 2})
-    >>> left.note("fast", 1.0), left.note("slow", 9.0)
-    (None, None)
-    >>> left.seconds()
-    10.0
-    """
-
-    def __init__(self, fits: dict[str, int]) -> None:
-        self._left = dict(fits)
-        self._seen: dict[str, list[float]] = {}
-
-    def note(self, name: str, seconds: float) -> None:
-        """A fit of this method has taken so many seconds."""
-        self._left[name] -= 1
-        self._seen.setdefault(name, []).append(seconds)
-
-    def drop(self, name: str) -> None:
-        """The method is given up."""
-        self._left[name] = 0
-
-    def seconds(self) -> float:
-        """The estimate after at least one fit."""
-        means = {name: sum(seen) / len(seen) for name, seen in self._seen.items()}
-        typical = sum(means.values()) / len(means)
-        return sum(n * means.get(name, typical) for name, n in self._left.items())
-
-
 def run_methods(
-    table: Table, methods: Sequence[Method], parts: Sequence[Part], seed: int, n_jobs: int, progress: Progress
+    table: Table, methods: Sequence[Method], parts: Sequence[TrainAndTest], seed: int, n_jobs: int, progress: Progress
 ) -> list[Run]:
     """Fit every method to every part; split by split, so that the time left is soon known.
 
     A method that fails is given up and the others go on.
     """
     runs = [Run(method) for method in methods]
-    left = TimeLeft({method.name: len(parts) for method in methods})
+    left = TimeLeft((method.name,) for method in methods for _ in parts)
     progress.start(len(methods) * len(parts))
     try:
         for number, part in enumerate(parts):
@@ -122,9 +72,9 @@ def run_methods(
                 if run.failure is None:
                     started = time.perf_counter()
                     _run_one(run, table, train, test, seed + number, n_jobs)
-                    left.note(run.method.name, time.perf_counter() - started)
+                    left.note((run.method.name,), time.perf_counter() - started)
                     if run.failure is not None:
-                        left.drop(run.method.name)
+                        left.drop((run.method.name,))
                 progress.advance(_progress_text(run, number, len(parts), left))
     finally:
         progress.stop()
@@ -136,7 +86,7 @@ def _progress_text(run: Run, number: int, n_parts: int, left: TimeLeft) -> str:
     return f"{run.method.title}, {outcome}, about {duration_text(left.seconds())} left"
 
 
-def _run_one(run: Run, table: Table, train: Rows, test: Rows, seed: int, n_jobs: int) -> None:
+def _run_one(run: Run, table: Table, train: EncodedRows, test: EncodedRows, seed: int, n_jobs: int) -> None:
     try:
         model, seconds = fit_on(run.method.make(seed, n_jobs), table, train, n_jobs)
         started = time.perf_counter()
@@ -150,7 +100,7 @@ def _run_one(run: Run, table: Table, train: Rows, test: Rows, seed: int, n_jobs:
         run.failure = lines[0]
 
 
-def fit_on(model: Any, table: Table, rows: Rows, n_jobs: int) -> tuple[Any, float]:
+def fit_on(model: Any, table: Table, rows: EncodedRows, n_jobs: int) -> tuple[Any, float]:
     """Fit an estimator to encoded rows; the estimator and the seconds it took.
 
     >>> from petiole import PETClassifier
@@ -159,27 +109,27 @@ def fit_on(model: Any, table: Table, rows: Rows, n_jobs: int) -> tuple[Any, floa
     >>> fit_on(PETClassifier(), table, table.rows, 1)[0].predict(table.rows.matrix)
     array([0, 1, 0, 1], dtype=int32)
     """
-    _tell_nominal(model, table)
+    _set_categorical_features(model, table)
     given = {} if rows.weights is None else {"sample_weight": rows.weights}
     started = time.perf_counter()
     with warnings.catch_warnings(), threadpool_limits(_openmp_threads(n_jobs, rows)):
         warnings.simplefilter("ignore", UserWarning)  # of rare classes and small weights; the study has its own words
-        model.fit(rows.matrix, rows.codes, **given)
+        model.fit(rows.matrix, rows.labels, **given)
     return model, time.perf_counter() - started
 
 
-def _openmp_threads(n_jobs: int, rows: Rows) -> int:
+def _openmp_threads(n_jobs: int, rows: EncodedRows) -> int:
     """One on small tables, where the threads of OpenMP wait for each other longer than they work."""
     return n_jobs if rows.matrix.size > MOST_CELLS_OF_ONE_THREAD else 1
 
 
-def _tell_nominal(model: Any, table: Table) -> None:
+def _set_categorical_features(model: Any, table: Table) -> None:
     """Set every ``categorical_features`` of an estimator, also those of the estimators in it."""
-    nominal = table.is_nominal.tolist() if table.is_nominal.any() else None
+    categorical = table.is_categorical.tolist() if table.is_categorical.any() else None
     names = [name for name in model.get_params() if name.split("__")[-1] == "categorical_features"]
     # an estimator inside a peer is told by the peer, which may have made more columns of these
     own = [name for name in names if not (hasattr(model, "nominal") and "__" in name)]
-    model.set_params(**dict.fromkeys(own, nominal))
+    model.set_params(**dict.fromkeys(own, categorical))
 
 
 def _all_classes(proba: Any, codes: Any, n_classes: int) -> Floats:

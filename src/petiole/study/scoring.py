@@ -43,7 +43,7 @@ class Interval(NamedTuple):
 
 
 def log_loss_floor(n_classes: int) -> float:
-    """The least probability that log-loss sees: 0.001, or a hundredth shared by all classes where there are many.
+    """The least probability in the log-loss: 0.001, or a hundredth shared by all classes where there are many.
 
     >>> log_loss_floor(2), log_loss_floor(26)
     (0.001, 0.0003846153846153846)
@@ -79,8 +79,8 @@ def row_losses(judged: Judged, cost: Floats | None) -> dict[str, Floats]:
 def interval_over_folds(values: Floats, test_share: float) -> Interval:
     """Mean and limits over folds, the variance corrected for rows that training parts share.
 
-    The variance of the mean of J folds is (1/J + n_test/n_train) times that of a fold (Nadeau and Bengio 2003;
-    recalled, as in :func:`petiole.comparison.corrected_resampled_t_test`). ``test_share`` is n_test / n_train.
+    The variance of the mean of J folds is (1/J + n_test/n_train) times that of a fold (Nadeau & Bengio 2003), as in
+    :func:`petiole.comparison.corrected_resampled_t_test`. ``test_share`` is n_test / n_train.
 
     >>> Interval(*(round(value, 4) for value in interval_over_folds(np.array([0.2, 0.3, 0.25, 0.25]), 0.25)))
     Interval(mean=0.25, low=0.1581, high=0.3419)

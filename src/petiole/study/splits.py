@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from petiole._table.labels import shuffled_by_class
 from petiole._validation import check_whole
 
 # Cells of the table up to which folds are repeated, and beyond which there are fewer.
@@ -37,8 +38,7 @@ def fold_numbers(codes: npt.NDArray[Any], n_folds: int, random: np.random.Genera
     >>> fold_numbers(np.array([0, 0, 0, 0, 1, 1, 2]), 2, np.random.default_rng(0))
     array([ 0,  1,  0,  1,  0,  1, -1])
     """
-    order = random.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
+    order = shuffled_by_class(codes, random)
     _, class_of, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     alone = sizes[class_of] == 1
     dealt = order[~alone[order]]

@@ -22,7 +22,7 @@ def summarise(table: Table) -> dict[str, Any]:
     {'name': 'x0', 'kind': 'nominal', 'n_missing': 0, 'n_distinct': 2, 'common': [['red', 2], ['blue', 1]]}
     """
     rows, shape = table.rows, table.shape
-    weights = np.bincount(rows.codes, rows.weights, minlength=shape.n_classes)
+    weights = np.bincount(rows.labels, rows.weights, minlength=shape.n_classes)
     return {
         "n_rows": shape.n_rows,
         "n_attributes": shape.n_features,
@@ -31,7 +31,7 @@ def summarise(table: Table) -> dict[str, Any]:
         "n_missing": int(np.isnan(rows.matrix).sum()),
         "weighted": rows.weights is not None,
         "classes": table.labels(),
-        "class_rows": np.bincount(rows.codes, minlength=shape.n_classes).tolist(),
+        "class_rows": np.bincount(rows.labels, minlength=shape.n_classes).tolist(),
         "class_weights": weights.astype(float).tolist(),
         "columns": [_column(table, column) for column in range(shape.n_features)],
     }
@@ -43,11 +43,11 @@ def _column(table: Table, column: int) -> dict[str, Any]:
     distinct, counts = np.unique(known, return_counts=True)
     found: dict[str, Any] = {
         "name": table.names[column],
-        "kind": "nominal" if table.is_nominal[column] else "numeric",
+        "kind": "nominal" if table.is_categorical[column] else "numeric",
         "n_missing": len(values) - len(known),
         "n_distinct": len(distinct),
     }
-    if table.is_nominal[column]:
+    if table.is_categorical[column]:
         common = np.argsort(-counts, kind="stable")[:MOST_COMMON]
         return found | {"common": [[table.value_text(column, distinct[i]), int(counts[i])] for i in common]}
     if not len(known):

@@ -1,4 +1,4 @@
-"""One plain sentence: who wins, and how sure that is."""
+"""The verdict of a study in one sentence: which method wins, and whether the lead is significant."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ SURE, PROBABLE = 0.01, 0.05
 
 
 def make_verdict(table: Sequence[MethodResult], decides: str) -> str:
-    """Say who wins, by how much, and whether that can be chance; ``table`` is sorted, best first."""
+    """Return the winner, its lead and whether that can be chance, as a sentence; ``table`` is sorted, best first."""
     best, others = table[0], table[1:]
     score = _score_text(best, decides)
     if not others:
         return f"{best.title} was the only method: {score}."
     lead = f"{best.title} has the {'least cost' if decides == 'cost' else 'best probabilities'} ({score})"
-    return f"{lead}, {_how_sure(others, decides)}{_own_best(best, others, decides)}."
+    return f"{lead}, {_how_sure(others, decides)}{_best_of_petiole(best, others, decides)}."
 
 
 def _score_text(result: MethodResult, decides: str) -> str:
@@ -43,7 +43,7 @@ def _named(result: MethodResult, decides: str) -> str:
     return f"{result.title} ({result.scores[decides].mean:{'.4g' if decides == 'cost' else '.3f'}})"
 
 
-def _own_best(best: MethodResult, others: Sequence[MethodResult], decides: str) -> str:
+def _best_of_petiole(best: MethodResult, others: Sequence[MethodResult], decides: str) -> str:
     """If another library's method has won: the best of petiole's."""
     own = next((result for result in others if not result.is_peer), None)
     if not best.is_peer or own is None or own is others[0]:

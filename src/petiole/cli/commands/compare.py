@@ -41,22 +41,29 @@ def compare(
             "--methods",
             "-m",
             metavar="A,B",
-            help="auto (those that suit the table), all, or names with commas between them.",
+            help="auto (the methods that suit the table), all, or a list of names such as pet,eb-pets.",
         ),
     ] = "auto",
     test: Annotated[
         str | None,
         typer.Option(
-            "--test", metavar="DATA", help="Judge on these rows instead of by cross-validation.", show_default=False
+            "--test",
+            metavar="DATA",
+            help="Score the methods on these rows instead of by cross-validation.",
+            show_default=False,
         ),
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option("--folds", metavar="N", min=2, help="Folds of the cross-validation.", show_default=False),
+        typer.Option(
+            "--folds", metavar="N", min=2, help="Number of folds of the cross-validation.", show_default=False
+        ),
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option("--repeats", metavar="N", min=1, help="Repeats of the cross-validation.", show_default=False),
+        typer.Option(
+            "--repeats", metavar="N", min=1, help="Number of repeats of the cross-validation.", show_default=False
+        ),
     ] = None,
     costs: options.Costs = None,
     save: Annotated[
@@ -64,7 +71,7 @@ def compare(
         typer.Option(
             "--save",
             metavar="FILE",
-            help="Write the best of petiole's methods, fitted to all rows.",
+            help="Write a model file with the best of petiole's methods, fitted to all rows.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -74,7 +81,7 @@ def compare(
         typer.Option(
             "--report",
             metavar="FILE",
-            help="Write a page of HTML with tables and pictures.",
+            help="Write an HTML report with tables and charts.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -102,7 +109,7 @@ def compare(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Compare methods on labelled rows: tables, a winner, and how sure that is."""
+    """Compare methods on labelled rows: scores, the winner, and whether the differences are significant."""
     from petiole.cli.commands.fit import check_place
     from petiole.cli.inspecting import about_left_out, tell, without_identifiers
     from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
@@ -140,7 +147,7 @@ def compare(
         )
         study = dataclasses.replace(study, warnings=[*about_left_out(table.left_out), *study.warnings])
         tell(study.warnings, quiet)
-        show(_told(study), json)  # before anything is written: a full disk must not take the answer away
+        show(_answer(study), json)  # before anything is written: a full disk must not take the answer away
         for line in _write(study, table, save=save, report=report, output=output):
             note(line, quiet)
 
@@ -178,7 +185,7 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
     from petiole.cli.io.model_columns import Names
     from petiole.cli.scoring import lacking_column
 
-    other = read_labelled(test, dataclasses.replace(roles, nominal=(), numeric=(), learned=table.kinds))
+    other = read_labelled(test, dataclasses.replace(roles, categorical=(), numeric=(), learned=table.kinds))
     for name in table.columns:
         if name not in other.columns:
             raise lacking_column(name, [*other.columns], other.label)
@@ -232,7 +239,7 @@ def _flat(result: Any) -> dict[str, Any]:
     return row
 
 
-def _told(study: Any) -> Answer:
+def _answer(study: Any) -> Answer:
     present = [name for name in HEADINGS if name in study.table[0].scores]
     if "cost" in present:  # which then decides
         present = ["cost", *(name for name in present if name != "cost")]

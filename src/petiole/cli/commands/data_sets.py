@@ -12,13 +12,13 @@ from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 app = typer.Typer(no_args_is_help=True, help="List, describe and write the data sets that have a name.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of a data set; see the list.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set; see the list.", show_default=False)]
 
 
 @app.command("list")
 @told_in_one_line
 def list_names(json: options.AsJson = False) -> None:
-    """Name the data sets there are: those of the folder PETIOLE_DATA, and four that come with scikit-learn."""
+    """List the data sets: those of the folder PETIOLE_DATA, and four that come with scikit-learn."""
     from petiole.datasets import loading
 
     with warnings_as_notes(quiet=False):
@@ -30,8 +30,9 @@ def list_names(json: options.AsJson = False) -> None:
 @app.command()
 @told_in_one_line
 def describe(name: Name, json: options.AsJson = False) -> None:
-    """Tell what is known about a data set."""
+    """Describe a data set: size, source, classes and columns."""
     from petiole.datasets import loading
+    from petiole.datasets.columns import KIND_TITLES
 
     with warnings_as_notes(quiet=False):
         found = loading.describe(name)
@@ -40,7 +41,7 @@ def describe(name: Name, json: options.AsJson = False) -> None:
     sections = [
         Section("", ["data set", name], [[key, value] for key, value in facts.items() if value]),
         Section("Classes", ["class", "rows"], [[str(label), count] for label, count in found.class_counts.items()]),
-        Section("Columns", ["name", "kind"], [[key, kind] for key, kind in found.kinds.items()]),
+        Section("Columns", ["name", "kind"], [[key, KIND_TITLES[kind]] for key, kind in found.kinds.items()]),
     ]
     data = {"name": name, "rows": found.rows, **facts, "classes": found.class_counts, "columns": found.kinds}
     show(Answer(sections, data=data), json)
@@ -56,23 +57,23 @@ def write(
             "--output",
             "-o",
             metavar="FILE",
-            help="CSV, Parquet, Arrow or JSON by its name; CSV on standard output by default.",
+            help="The file to write: CSV, Parquet, Arrow or JSON by its name. CSV on standard output by default.",
             show_default=False,
         ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a data set to a file; the label is in the last column, named class."""
+    """Write a data set to a file; the labels are in the last column, named class."""
     from petiole.cli.io.labelled import NAMED_TARGET, texts_of
     from petiole.cli.io.sinks import open_sink
-    from petiole.datasets.columns import Nominal
+    from petiole.datasets.columns import Categorical
     from petiole.datasets.loading import load_columns
 
     with warnings_as_notes(quiet):
         columns, y, description = load_columns(name)
         spelled = _spelled_numbers(output)
         cells = {
-            key: texts_of(column) if isinstance(column, Nominal) or spelled else column.values
+            key: texts_of(column) if isinstance(column, Categorical) or spelled else column.values
             for key, column in columns.items()
         }
         with open_sink(output, None, [*cells, NAMED_TARGET]) as sink:

@@ -32,7 +32,7 @@ def evaluate(
     target: options.Target = None,
     costs: options.Costs = None,
     draws: Annotated[
-        int, typer.Option("--draws", metavar="N", min=40, help="Bootstrap draws of the rows, for the intervals.")
+        int, typer.Option("--draws", metavar="N", min=40, help="Number of bootstrap draws for the intervals.")
     ] = 1000,
     output: Annotated[
         str | None,
@@ -50,7 +50,7 @@ def evaluate(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Score a model on labelled rows that it has not seen, with 95% bootstrap intervals."""
+    """Score a model on labelled rows that it was not fitted to, with 95% bootstrap intervals."""
     from petiole.cli.io.cost_tables import read_costs
     from petiole.cli.io.labelled import make_roles
     from petiole.cli.io.sinks import open_sink
@@ -67,7 +67,7 @@ def evaluate(
             header = ["score", "title", "mean", "low", "high"]
             with open_sink(output, None, header) as sink:
                 sink.write(dict(zip(header, map(list, zip(*rows, strict=True)), strict=True)))
-        show(_told(judged, rows, draws, model, data), json)
+        show(_answer(judged, rows, draws, model, data), json)
 
 
 def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
@@ -76,7 +76,7 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
 
     from petiole._table.judged import check_judged
     from petiole.cli.inspecting import tell
-    from petiole.cli.io.model_columns import Column
+    from petiole.cli.io.model_columns import ModelColumn
     from petiole.cli.io.sources import find_source
     from petiole.cli.scoring import Scorer
 
@@ -91,7 +91,7 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
         reader.add(scored.batch.texts(roles.target))
         proba.append(scored.proba)
         if roles.weight:
-            weights.append(scored.batch.values(roles.weight, Column(None), scorer.columns).values)  # type: ignore[union-attr]
+            weights.append(scored.batch.values(roles.weight, ModelColumn(None), scorer.columns).values)  # type: ignore[union-attr]
     for line in scorer.columns.notes():
         note(line, quiet)
     sample_weight = np.concatenate(weights) if weights else _weights_of_name(source)
@@ -142,7 +142,7 @@ class _Labels:
         if (codes < 0).any():
             position = int((codes < 0).argmax())
             row = sum(map(len, self._codes)) + position + 1
-            raise _strange_label(texts[position], row, self._classes.tolist(), self._target, self._label)
+            raise _unknown_label(texts[position], row, self._classes.tolist(), self._target, self._label)
         self._codes.append(codes)
 
     @property
@@ -152,7 +152,7 @@ class _Labels:
         return self._classes[np.concatenate(self._codes)]
 
 
-def _strange_label(text: str | None, row: int, classes: list[Any], target: str, label: str) -> WrongInput:
+def _unknown_label(text: str | None, row: int, classes: list[Any], target: str, label: str) -> WrongInput:
     known = ", ".join(map(str, classes[:8])) + (", ..." if len(classes) > 8 else "")
     if text is None or not text.strip():
         return WrongInput(f"--target {target}: row {row} of {label} has no class: remove it")
@@ -192,7 +192,7 @@ def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) ->
     return found
 
 
-def _told(judged: Judged, rows: list[list[Any]], draws: int, model: str, data: str) -> Answer:
+def _answer(judged: Judged, rows: list[list[Any]], draws: int, model: str, data: str) -> Answer:
     section = Section(
         f"{model} on {data}: {len(judged.codes):,} rows",
         ["score", "value", "95% interval"],

@@ -21,11 +21,13 @@ def explain(
     data: options.Data,
     row: Annotated[
         int | None,
-        typer.Option("--row", metavar="N", min=1, help="The number of the row; 1 is the first.", show_default=False),
+        typer.Option("--row", metavar="N", min=1, help="The number of the row, counted from 1.", show_default=False),
     ] = None,
     by_id: Annotated[
         str | None,
-        typer.Option("--id", metavar="COLUMN=VALUE", help="The row that has this value there.", show_default=False),
+        typer.Option(
+            "--id", metavar="COLUMN=VALUE", help="The row that has this value in this column.", show_default=False
+        ),
     ] = None,
     label: Annotated[
         str | None,
@@ -34,7 +36,7 @@ def explain(
         ),
     ] = None,
     trees: Annotated[
-        int, typer.Option("--trees", metavar="N", min=0, help="Trees or paths of an ensemble to show.")
+        int, typer.Option("--trees", metavar="N", min=0, help="Number of trees or paths of an ensemble to show.")
     ] = 3,
     drop: options.Drop = None,
     missing: options.Missing = DEFAULT_MISSING,
@@ -42,7 +44,7 @@ def explain(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Say why one row gets its probability: the path or the leaves, the counts, the estimator."""
+    """Explain the probability of one row: the path or the leaves, the counts, the leaf estimator."""
     from petiole.cli.explanations import reasons_of
     from petiole.cli.io.labelled import make_roles
     from petiole.cli.io.sources import find_source
@@ -59,7 +61,7 @@ def explain(
         found, position = _by_value(scorer, column, value) if column else _by_number(scorer, row or 1, data)
         query = _one_row(found.table, position)
         k = _class_code(fitted, label, query)
-        show(_told(fitted, query, k, trees, reasons_of), json)
+        show(_answer(fitted, query, k, trees, reasons_of), json)
 
 
 def _by_number(scorer: Any, number: int, data: str) -> tuple[Scored, int]:
@@ -97,7 +99,7 @@ def _class_code(model: Any, label: str | None, query: Any) -> int:
     return code
 
 
-def _told(model: Any, query: Any, k: int, n_trees: int, reasons_of: Any) -> Answer:
+def _answer(model: Any, query: Any, k: int, n_trees: int, reasons_of: Any) -> Answer:
     proba = model.predict_proba(query)[0]
     classes = [str(name) for name in model.classes_.tolist()]
     headline = f"P({classes[k]}) = {proba[k]:.4f}, says the {type(model).__name__}"

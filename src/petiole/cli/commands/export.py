@@ -32,18 +32,27 @@ def export(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="FORM", help="onnx, c, text or picture, whatever the file is called.", show_default=False
+            "--to", metavar="FORM", help="onnx, c, text or picture; by default by the file's name.", show_default=False
         ),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="Of the functions in C; by default that of the file.", show_default=False
+            "--name",
+            metavar="NAME",
+            help="Prefix of the functions in C; by default the file's name.",
+            show_default=False,
         ),
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option("--depth", metavar="N", min=0, help="Levels of the tree, as text or picture.", show_default=False),
+        typer.Option(
+            "--depth",
+            metavar="N",
+            min=0,
+            help="Number of levels of the tree to show, as text or picture.",
+            show_default=False,
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

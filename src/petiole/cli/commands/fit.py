@@ -30,7 +30,7 @@ def fit(
             "--method",
             "-m",
             metavar="NAME",
-            help="probability-forest, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual or naive-bayes.",
+            help="One of probability-forest, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual and naive-bayes.",
         ),
     ] = DEFAULT_METHOD,
     settings: Annotated[
@@ -51,8 +51,8 @@ def fit(
         typer.Option(
             "--memory-limit",
             metavar="SIZE",
-            help="Such as 2GB: read a Parquet, Arrow or CSV file in parts, each of which stays within it. Large files "
-            "and folders of Parquet are read in parts anyway.",
+            help="Limit of memory, such as 2GB: read a Parquet, Arrow or CSV file in parts that fit into it. Large "
+            "files and folders of Parquet are always read in parts.",
             rich_help_panel=options.RUN,
             show_default=False,
         ),
@@ -62,7 +62,7 @@ def fit(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Learn from labelled rows and write a model file."""
+    """Fit a model to labelled rows and write it to a file."""
     from petiole.cli.inspecting import tell, warnings_about, without_identifiers
     from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.large import fit_in_parts, is_large
@@ -84,7 +84,7 @@ def fit(
             done = Fitted(table.n_rows, table.kinds, fit_model(model, table, quiet), table.left_out, warnings)
         model.save(output)
         if json or not quiet:
-            show(_told(model, method, done, output), json)
+            show(_answer(model, method, done, output), json)
 
 
 def check_place(path: str, option: str) -> None:
@@ -103,7 +103,7 @@ def check_place(path: str, option: str) -> None:
         raise Failure(f"{option} {path}: the folder {str(folder)!r} cannot be written to")
 
 
-def _told(model: Any, method: str, done: Fitted, output: str) -> Answer:
+def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
     loss = getattr(model, "oob_log_loss_", None)
     lines = [f"{type(model).__name__} fitted to {done.n_rows:,} rows in {done.seconds:.1f} s"]
     if loss is not None:

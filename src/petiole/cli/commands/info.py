@@ -28,13 +28,19 @@ def info(model: options.Model, json: options.AsJson = False) -> None:
 
 
 def describe(model: Any, path: str) -> Answer:
-    """What there is to know about a fitted model."""
+    """The facts about a fitted model."""
+    from petiole.datasets.columns import KIND_TITLES
+
     facts = _facts(model, path)
     columns = _columns(model)
     parameters = {name: _spelled(value) for name, value in model.get_params(deep=False).items()}
     sections = [
         Section("", ["model", type(model).__name__], [[name, value] for name, value in facts.items()]),
-        Section("Columns", ["name", "kind", "values"], columns),
+        Section(
+            "Columns",
+            ["name", "kind", "values"],
+            [[name, KIND_TITLES.get(kind, kind), *rest] for name, kind, *rest in columns],
+        ),
         Section("Parameters", ["name", "value"], [[name, value] for name, value in parameters.items()]),
     ]
     data = {"class": type(model).__name__, "classes": model.classes_, "facts": facts, "parameters": parameters}

@@ -25,7 +25,7 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="CSV, Parquet, Arrow or JSON by its name; CSV on standard output by default.",
+            help="The file to write: CSV, Parquet, Arrow or JSON by its name. CSV on standard output by default.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -35,7 +35,7 @@ def predict(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="csv, json, jsonl, parquet or arrow, whatever the file is called.",
+            help="csv, json, jsonl, parquet or arrow; by default by the file's name.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -58,7 +58,7 @@ def predict(
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option("--positive", metavar="CLASS", help="The class that --threshold is about.", show_default=False),
+        typer.Option("--positive", metavar="CLASS", help="The class that --threshold applies to.", show_default=False),
     ] = None,
     ids: options.Ids = None,
     drop: options.Drop = None,
@@ -70,7 +70,7 @@ def predict(
             "--batch",
             metavar="ROWS",
             min=1,
-            help="Rows that are in memory at a time; by default some megabytes of them.",
+            help="Number of rows in memory at a time; by default a few megabytes.",
             rich_help_panel=options.RUN,
             show_default=False,
         ),
@@ -79,7 +79,7 @@ def predict(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Score rows: a probability for every class, and a decision if you like.
+    """Predict class probabilities for rows, and decisions on request.
 
     Columns are found by their names and read as the model was fitted to them; others are ignored. The file is read
     in batches and may be larger than memory.

@@ -13,14 +13,16 @@ from petiole.cli.errors import told_in_one_line
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="Its name, such as nielsen-2004.", show_default=False),
+        typer.Argument(metavar="PAPER", help="Name of the paper, such as nielsen-2004.", show_default=False),
     ],
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", help="Processes; 0 runs the cells in this one.")
+        int, typer.Option("--jobs", "-j", metavar="N", help="Number of processes; 0 runs the cells in this process.")
     ] = 1,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", metavar="N", help="Of each data set; by default as in the paper.", show_default=False),
+        typer.Option(
+            "--trials", metavar="N", help="Trials of each data set; by default as in the paper.", show_default=False
+        ),
     ] = None,
     datasets: Annotated[
         str | None,
@@ -30,29 +32,36 @@ def reproduce(
         str | None,
         typer.Option("--methods", metavar="A,B", help="Names with commas; all by default.", show_default=False),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A few trials: minutes instead of hours.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run only a few trials: minutes instead of hours.")] = False,
     database: Annotated[
-        str, typer.Option("--database", metavar="FILE", help="Where finished cells are kept.")
+        str, typer.Option("--database", metavar="FILE", help="The database of finished cells.")
     ] = "petiole-experiments.sqlite",
     page: Annotated[
         str | None,
-        typer.Option("--page", metavar="FILE", help="By default docs/reproduction/<paper>.md.", show_default=False),
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="The page to write; by default docs/reproduction/<paper>.md.",
+            show_default=False,
+        ),
     ] = None,
     page_only: Annotated[
-        bool, typer.Option("--page-only", help="Write the page from what is there, compute nothing.")
+        bool, typer.Option("--page-only", help="Write the page from the database and compute nothing.")
     ] = False,
-    engine: Annotated[str, typer.Option("--engine", metavar="NAME", help="processes or dask.")] = "processes",
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="NAME", help="How cells are computed: processes or dask.")
+    ] = "processes",
     address: Annotated[
         str | None,
         typer.Option(
             "--address",
             metavar="URL",
-            help="Of a Dask scheduler; by default one on this machine.",
+            help="Address of a Dask scheduler; by default one is started on this machine.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Run a paper's experiment and write a page with its tables beside ours.
+    """Run a paper's experiment and write a page that compares its tables with ours.
 
     Finished cells are kept in the database: stop whenever you like, the same command goes on.
     """

@@ -15,7 +15,7 @@ import numpy as np
 
 from petiole.cli.errors import Failure, WrongInput
 from petiole.cli.io.labelled import NAMED_TARGET, texts_of
-from petiole.cli.io.model_columns import Column, ModelColumns
+from petiole.cli.io.model_columns import ModelColumn, ModelColumns
 from petiole.cli.io.sources import Opened, Source, check_encoding, open_source
 from petiole.datasets.arff_files import looks_like_arff
 from petiole.datasets.arrow_files import arrow_format
@@ -30,7 +30,7 @@ LEAST_ROWS, MOST_ROWS = 256, 65_536
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of Arrow's streaming format
 ARROW_NEEDED = "needs pyarrow: install it with pip install 'petiole[arrow]'"
 
-Report = Callable[[float], None]
+ReportPosition = Callable[[float], None]
 
 
 def rows_at_once(n_columns: int) -> int:
@@ -42,12 +42,12 @@ def rows_at_once(n_columns: int) -> int:
     return min(MOST_ROWS, max(LEAST_ROWS, CELLS_AT_ONCE // max(1, n_columns)))
 
 
-class Batch(Protocol):
-    """Some rows, whose columns are read as the model wants them."""
+class RowBatch(Protocol):
+    """Some rows, whose columns are read as the model needs them."""
 
     n_rows: int
 
-    def values(self, name: str, column: Column, model: ModelColumns) -> Values:
+    def values(self, name: str, column: ModelColumn, model: ModelColumns) -> Values:
         """A column for the model."""
         ...
 
@@ -66,7 +66,7 @@ class Batches(Protocol):
     columns: list[str]
     total: float
 
-    def __call__(self, wanted: Sequence[str], n_rows: int, report: Report) -> Iterator[Batch]: ...
+    def __call__(self, wanted: Sequence[str], n_rows: int, report: ReportPosition) -> Iterator[RowBatch]: ...
 
 
 class TextBatch:
@@ -78,12 +78,12 @@ class TextBatch:
         self.n_rows = len(lines)
         self._file, self._lines, self._cells, self._missing = file, lines, cells, missing
 
-    def values(self, name: str, column: Column, model: ModelColumns) -> Values:
+    def values(self, name: str, column: ModelColumn, model: ModelColumns) -> Values:
         cells = self._cells[name]
         if column.ignored:
             return Numeric(np.full(self.n_rows, np.nan))
         if column.names is not None:
-            return model.nominal(name, column, column.names.codes(cells), cells.__getitem__)
+            return model.categorical(name, column, column.names.codes(cells), cells.__getitem__)
         builder = NumericBuilder(self._missing)
         bad = builder.add(cells)
         if bad is not None:
@@ -117,7 +117,7 @@ class CsvBatches:
         self._records = read_records(chain(head, lines), self._file, guess_delimiter(text))
         self.columns = read_header(self._records, self._file)
 
-    def __call__(self, wanted: Sequence[str], n_rows: int, report: Report) -> Iterator[Batch]:
+    def __call__(self, wanted: Sequence[str], n_rows: int, report: ReportPosition) -> Iterator[RowBatch]:
         positions = {name: self.columns.index(name) for name in wanted}
         rows = check_lengths(self._records, self.columns, self._file)
         seen = False
@@ -183,7 +183,7 @@ class ColumnBatches:
         self._n_rows = len(next(iter(columns.values())))
         self.total = float(self._n_rows)
 
-    def __call__(self, wanted: Sequence[str], n_rows: int, report: Report) -> Iterator[Batch]:
+    def __call__(self, wanted: Sequence[str], n_rows: int, report: ReportPosition) -> Iterator[RowBatch]:
         for begin in range(0, self._n_rows, n_rows):
             rows = np.arange(begin, min(begin + n_rows, self._n_rows))
             cells: dict[str, Sequence[Cell]] = {name: texts_of(self._values[name].take(rows)) for name in wanted}
@@ -198,7 +198,7 @@ class ArrowBatch:
         self.n_rows = batch.num_rows
         self._file, self._batch = file, batch
 
-    def values(self, name: str, column: Column, model: ModelColumns) -> Values:
+    def values(self, name: str, column: ModelColumn, model: ModelColumns) -> Values:
         if column.ignored:
             return Numeric(np.full(self.n_rows, np.nan))
         if column.names is None:
@@ -206,7 +206,7 @@ class ArrowBatch:
         values, positions = self._distinct(name)
         texts = [None if value is None or value != value else str(value) for value in values]
         codes = np.append(column.names.codes(texts), -1)[positions]
-        return model.nominal(name, column, codes, lambda row: texts[positions[row]])
+        return model.categorical(name, column, codes, lambda row: texts[positions[row]])
 
     def _numbers(self, name: str) -> Any:
         import pyarrow as pa
@@ -256,7 +256,7 @@ class ParquetBatches:
         self.columns = list(self._table.schema_arrow.names)
         self.total = float(self._table.metadata.num_rows)
 
-    def __call__(self, wanted: Sequence[str], n_rows: int, report: Report) -> Iterator[Batch]:
+    def __call__(self, wanted: Sequence[str], n_rows: int, report: ReportPosition) -> Iterator[RowBatch]:
         _check_rows(self.total, self._file)
         done = 0
         for batch in self._table.iter_batches(batch_size=n_rows, columns=list(dict.fromkeys(wanted))):
@@ -292,7 +292,7 @@ class ArrowBatches:
         batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
         return batches, list(reader.schema.names), float(reader.num_record_batches)
 
-    def __call__(self, wanted: Sequence[str], n_rows: int, report: Report) -> Iterator[Batch]:
+    def __call__(self, wanted: Sequence[str], n_rows: int, report: ReportPosition) -> Iterator[RowBatch]:
         names, seen = list(dict.fromkeys(wanted)), 0
         for number, batch in enumerate(self._batches, start=1):
             seen += batch.num_rows

@@ -24,12 +24,12 @@ NAMED_TARGET = "class"  # of the data sets that have a name
 
 @dataclass(frozen=True)
 class Roles:
-    """What the user says of columns."""
+    """The roles of columns, as the options give them."""
 
     target: str | None = None
     weight: str | None = None
     ids: Sequence[str] = ()
-    nominal: Sequence[str] = ()
+    categorical: Sequence[str] = ()
     numeric: Sequence[str] = ()
     drop: Sequence[str] = ()
     missing: frozenset[str] = frozenset({"", "?", "NA"})
@@ -44,7 +44,7 @@ class Roles:
             ("--target", [self.target] if self.target else []),
             ("--weight", [self.weight] if self.weight else []),
             ("--id", self.ids),
-            ("--nominal", self.nominal),
+            ("--nominal", self.categorical),
             ("--numeric", self.numeric),
             ("--drop", self.drop),
         ):
@@ -53,7 +53,7 @@ class Roles:
 
     @property
     def kinds(self) -> dict[str, str]:
-        kinds = dict.fromkeys(self.nominal, "nominal") | dict.fromkeys(self.numeric, "numeric")
+        kinds = dict.fromkeys(self.categorical, "nominal") | dict.fromkeys(self.numeric, "numeric")
         return {**self.learned, **kinds} | ({self.weight: "numeric"} if self.weight else {})
 
 
@@ -61,7 +61,7 @@ def make_roles(
     target: str | None = None,
     weight: str | None = None,
     ids: Iterable[str] | None = None,
-    nominal: Iterable[str] | None = None,
+    categorical: Iterable[str] | None = None,
     numeric: Iterable[str] | None = None,
     drop: Iterable[str] | None = None,
     missing: str = DEFAULT_MISSING,
@@ -72,13 +72,13 @@ def make_roles(
         target,
         weight,
         ids=split_names(ids),
-        nominal=split_names(nominal),
+        categorical=split_names(categorical),
         numeric=split_names(numeric),
         drop=split_names(drop),
         missing=frozenset({"", *split_names([missing])}),
         encoding=encoding,
     )
-    for name in roles.nominal:
+    for name in roles.categorical:
         if name in roles.numeric:
             raise WrongInput(f"--nominal {name}: is also named by --numeric; say one of them")
     for option, names in (("--drop", roles.drop), ("--id", roles.ids)):
@@ -100,7 +100,7 @@ def split_names(values: Iterable[str] | None) -> list[str]:
 
 @dataclass
 class Labelled:
-    """Attributes, labels and weights of a table."""
+    """Features, labels and weights of a table."""
 
     label: str
     columns: dict[str, Values]
@@ -140,13 +140,13 @@ def as_array(columns: Mapping[str, Values]) -> NDArray[Any]:
     """Numbers if all columns are numeric, else objects: floats, and strings with None for missing."""
     import numpy as np
 
-    from petiole.datasets.columns import Nominal
+    from petiole.datasets.columns import Categorical
 
-    if not any(isinstance(column, Nominal) for column in columns.values()):
+    if not any(isinstance(column, Categorical) for column in columns.values()):
         return np.column_stack([column.values for column in columns.values()])  # type: ignore[union-attr]
     table = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=object)
     for position, column in enumerate(columns.values()):
-        table[:, position] = column.names() if isinstance(column, Nominal) else column.values
+        table[:, position] = column.names() if isinstance(column, Categorical) else column.values
     return table
 
 
@@ -233,9 +233,9 @@ def with_kind(column: Values, kind: str | None, name: str) -> Values:
 
 def texts_of(column: Values) -> list[str | None]:
     """The cells as a CSV file would have them; whole numbers without a point."""
-    from petiole.datasets.columns import Nominal
+    from petiole.datasets.columns import Categorical
 
-    if isinstance(column, Nominal):
+    if isinstance(column, Categorical):
         return list(column.names().tolist())
     return [None if value != value else repr(value).removesuffix(".0") for value in column.values.tolist()]
 
@@ -252,7 +252,7 @@ def _check_labels(target: Values, name: str, label: str) -> None:
 
 
 def check_several_classes(table: Labelled) -> None:
-    """There must be something to tell apart."""
+    """Refuse labels of a single class."""
     import numpy as np
 
     classes = np.unique(table.y)
@@ -264,10 +264,12 @@ def check_several_classes(table: Labelled) -> None:
 
 
 def summarise(table: Labelled, quiet: bool) -> None:
-    """Tell what was read, so that a wrong guess about a column is seen."""
+    """Print what was read, so that the user sees a wrong guess about a column."""
     if quiet:
         return
     import numpy as np
+
+    from petiole.datasets.columns import KIND_TITLES
 
     classes, counts = np.unique(table.y, return_counts=True)
     n_missing = sum(int(column.is_missing.sum()) for column in table.columns.values())
@@ -275,17 +277,17 @@ def summarise(table: Labelled, quiet: bool) -> None:
     weighted = f", weights sum to {table.weights.sum():,.6g}" if table.weights is not None else ""
     note(f"{table.label}: {table.n_rows:,} rows{missing}{weighted}", quiet)
     per_class = [f"{label} {count:,}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True)]
-    note(f"  target   {table.target_name} ({_shorten(per_class)})", quiet)
-    for kind in ("numeric", "nominal"):
+    note(f"  target       {table.target_name} ({_shorten(per_class)})", quiet)
+    for kind, title in KIND_TITLES.items():
         names = [_described(name, column) for name, column in table.columns.items() if column.kind == kind]
         if names:
-            note(f"  {kind}  {len(names):,}: {_shorten(names)}", quiet)
+            note(f"  {title:<11}  {len(names):,}: {_shorten(names)}", quiet)
 
 
 def _described(name: str, column: Values) -> str:
-    from petiole.datasets.columns import Nominal
+    from petiole.datasets.columns import Categorical
 
-    return f"{name} ({len(column.categories)} values)" if isinstance(column, Nominal) else name
+    return f"{name} ({len(column.categories)} categories)" if isinstance(column, Categorical) else name
 
 
 def _shorten(names: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
-"""What a fitted model wants of a table: which columns, of which kind, with which categories."""
+"""What a fitted model needs of a table: which columns, of which kind, with which categories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from petiole.cli.io.labelled import as_array, as_table
-from petiole.datasets.columns import Nominal, Numeric, Values
+from petiole.datasets.columns import Categorical, Numeric, Values
 
 MISSING, UNKNOWN = -1, -2
-# Where classifiers keep the fitted classifier they ask.
-INNER = ("estimator_", "model_", "inner", "estimator", "ensemble_", "ensemble")
 
 
 def canonical(text: str) -> str:
@@ -65,8 +63,8 @@ class Names:
 
 
 @dataclass
-class Column:
-    """A column of the model's training data; ``categories`` is None unless it is nominal."""
+class ModelColumn:
+    """A column of the model's training data; ``categories`` is None unless it is categorical."""
 
     categories: NDArray[Any] | None
     ignored: bool = False  # it was empty at the fit
@@ -81,7 +79,7 @@ class Column:
 class ModelColumns:
     """The columns of a model, in order; ``names`` is None if it was fitted to an array."""
 
-    columns: list[Column]
+    columns: list[ModelColumn]
     names: list[str] | None
     unseen: dict[str, int] = field(default_factory=dict)
     example: dict[str, str] = field(default_factory=dict)
@@ -95,8 +93,8 @@ class ModelColumns:
         names = getattr(model, "feature_names_in_", None)
         if encoder is None:
             n_features = int(getattr(model, "n_features_in_", 0))
-            return cls([Column(None, ignored=True)] * n_features, None if names is None else list(map(str, names)))
-        columns = [Column(column.categories, isinstance(column, EmptyColumn)) for column in encoder.columns]
+            return cls([ModelColumn(None, ignored=True)] * n_features, None if names is None else list(map(str, names)))
+        columns = [ModelColumn(column.categories, isinstance(column, EmptyColumn)) for column in encoder.columns]
         return cls(columns, encoder.feature_names)
 
     def prepare(self, missing: Sequence[str | None]) -> None:
@@ -115,19 +113,21 @@ class ModelColumns:
             return as_table(by_name)
         array = as_array(by_name)
         for position, (column, value) in enumerate(zip(self.columns, values, strict=True)):
-            if column.categories is not None and isinstance(value, Nominal):
+            if column.categories is not None and isinstance(value, Categorical):
                 array[:, position] = np.array([*column.categories.tolist(), None], dtype=object)[value.codes]
         return array
 
-    def nominal(self, name: str, column: Column, codes: NDArray[np.int64], text_of: Callable[[int], Any]) -> Nominal:
-        """A nominal column of the codes; what the model has not seen is noted and counts as missing."""
+    def categorical(
+        self, name: str, column: ModelColumn, codes: NDArray[np.int64], text_of: Callable[[int], Any]
+    ) -> Categorical:
+        """A categorical column of the codes; categories that the model has not seen are noted and count as missing."""
         strange = codes == UNKNOWN
         if strange.any():
             self.unseen[name] = self.unseen.get(name, 0) + int(strange.sum())
             self.example.setdefault(name, str(text_of(int(strange.argmax()))))
             codes = np.where(strange, MISSING, codes)
         assert column.categories is not None
-        return Nominal(codes, tuple(map(str, column.categories.tolist())))
+        return Categorical(codes, tuple(map(str, column.categories.tolist())))
 
     def notes(self) -> list[str]:
         """A line for each column with values that the model has not seen."""
@@ -142,10 +142,19 @@ def _are_texts(categories: NDArray[Any] | None) -> bool:
     return categories is None or all(isinstance(value, str) for value in categories.tolist())
 
 
-def find_encoder(model: Any, depth: int = 4) -> Any:
+def with_inner_classifiers(model: Any) -> Iterator[Any]:
+    """A fitted classifier and those inside it, from the outside in.
+
+    A wrapper has the fitted classifier that it asks as ``estimator_``, scikit-learn's FrozenEstimator as ``estimator``.
+    """
+    from sklearn.frozen import FrozenEstimator
+
+    while model is not None:
+        yield model
+        model = model.estimator if isinstance(model, FrozenEstimator) else getattr(model, "estimator_", None)
+
+
+def find_encoder(model: Any) -> Any:
     """The encoder of a classifier, or of the one inside it; None if there is none."""
-    if hasattr(model, "encoder_"):
-        return model.encoder_
-    inner = [getattr(model, name, None) for name in INNER]
-    found = (find_encoder(part, depth - 1) for part in inner if part is not None and depth)
-    return next((encoder for encoder in found if encoder is not None), None)
+    encoders = (getattr(part, "encoder_", None) for part in with_inner_classifiers(model))
+    return next((encoder for encoder in encoders if encoder is not None), None)

@@ -1,4 +1,4 @@
-"""The original files of the KDD Cup 1998, for those who have them: the standard division, and seven attributes."""
+"""Reading the original files of the KDD Cup 1998: the standard division, and seven features."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ def kdd98(folder: str | Path, *, check_size: bool = True) -> Mailing:
 
     "The training set consists of 95412 records [...]. The test set consists of 96367 records [...] we use the standard
     training set/test set division. All examples in the training set are used as training data for the learning
-    algorithms, with seven fields as attributes" (section 3). Which seven is not said there; these are recalled, not
-    confirmed: INCOME, FISTDATE, LASTDATE, PGIFT (= NGIFTALL / NUMPROM), RFA_2F, RFA_2A, PEPSTRFL.
+    algorithms, with seven fields as attributes" (section 3). The paper does not say which seven. This list is from
+    memory (see the provenance page): INCOME, FISTDATE, LASTDATE, PGIFT (= NGIFTALL / NUMPROM), RFA_2F, RFA_2A,
+    PEPSTRFL.
 
     Parameters
     ----------
     folder : path
         With the files cup98LRN.txt, cup98VAL.txt and valtargt.txt, each also as .gz.
     check_size : bool, default=True
-        Whether to insist on the numbers of records above.
+        Whether to require the numbers of rows above.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def kdd98(folder: str | Path, *, check_size: bool = True) -> Mailing:
         for file, table in ((LEARNING, learning), (VALIDATION, validation)):
             if len(table["INCOME"]) != ROWS[file]:
                 raise ValueError(
-                    f"{file} has {len(table['INCOME']):,} records, not {ROWS[file]:,}: get the whole file, or pass "
+                    f"{file} has {len(table['INCOME']):,} rows, not {ROWS[file]:,}: get the whole file, or pass "
                     "check_size=False"
                 )
     return Mailing(_assemble(learning, LEARNING), _assemble(validation | _joined(validation, targets), VALIDATION))
@@ -70,8 +71,9 @@ def kdd98(folder: str | Path, *, check_size: bool = True) -> Mailing:
 def kdd98_gift_history(folder: str | Path) -> tuple[Floats, Floats]:
     """Read what people gave before, for a model of how much they will give.
 
-    Zadrozny & Elkan (2001) use "a simple linear regression described by" a report of theirs; its regressors, recalled,
-    not confirmed, are LASTGIFT and the mean gift in answer to the last 22 promotions (RAMNT_3 to RAMNT_24).
+    Zadrozny & Elkan (2001) use "a simple linear regression described by" a report of theirs. Its regressors are, from
+    memory (see the provenance page), LASTGIFT and the mean gift in answer to the last 22 promotions (RAMNT_3 to
+    RAMNT_24).
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def _read(folder: Path, file: str, wanted: Iterable[str]) -> dict[str, list[str]
             raise ValueError(f"{name}, line 1: there is no column {column!r}: is this {file} of the KDD Cup 1998?")
     rows = list(_pick(records, [header.index(column) for column in wanted], len(header), name))
     if not rows:
-        raise ValueError(f"{name}: there is a header but no record: get the whole file")
+        raise ValueError(f"{name}: there is a header but no row: get the whole file")
     return {column: list(cells) for column, cells in zip(wanted, zip(*rows, strict=True), strict=True)}
 
 
@@ -129,7 +131,7 @@ def _locate(folder: Path, file: str) -> Path:
 
 
 def _joined(validation: Mapping[str, list[str]], targets: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Bring the published targets into the order of the validation records."""
+    """Bring the published targets into the order of the validation rows."""
     row_of = {key: row for row, key in enumerate(targets[KEY])}
     lacking = next((key for key in validation[KEY] if key not in row_of), None)
     if lacking is not None:
@@ -157,7 +159,7 @@ def _assemble(table: Mapping[str, list[str]], file: str) -> Loaded:
         class_counts=dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         kinds={name: column.kind for name, column in columns.items()},
         n_missing=int(sum(column.is_missing.sum() for column in columns.values())),
-        notes="Seven attributes, recalled and not confirmed.",
+        notes="Seven features; the paper does not name them, and the list is from memory.",
         papers=("Zadrozny & Elkan 2001",),
         outcomes={"TARGET_D": numbers["TARGET_D"]},
     )

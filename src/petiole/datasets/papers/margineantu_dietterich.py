@@ -41,7 +41,7 @@ def margineantu_dietterich(name: str) -> Loaded:
 
     Sixteen UCI sets were used (section 1.6), of which the text names ten: the keys of ``MARGINEANTU_DIETTERICH``. The
     rest are labels of a picture, probably six of ``MARGINEANTU_DIETTERICH_PROBABLY``. The paper names no treatment of
-    rows, attributes or classes, so the sets are as they are. The two Gaussians of Experiment 1 are
+    rows, features or classes, so the sets are as they are. The two Gaussians of Experiment 1 are
     :func:`petiole.datasets.make_two_gaussians`.
 
     Parameters

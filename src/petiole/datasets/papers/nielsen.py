@@ -77,7 +77,7 @@ PROGRESSIONS = {
 
 
 def nielsen(name: str) -> Loaded:
-    """Load one of the paper's twenty problems: two classes, all attributes numeric, no missing values.
+    """Load one of the paper's twenty problems: two classes, all features numeric, no missing values.
 
     Footnote 7: "Dataset examples with missing attribute values were removed. Audiology attributes bone and bser were
     removed, due to their large number of missing values. Nominal attribute values were converted to integers in
@@ -93,7 +93,7 @@ def nielsen(name: str) -> Loaded:
       near the paper's 0/1-MSE on them (.0005, .036 and .031; Table 2 has .0005, .039 and .039), so they are no
       independent confirmation of it; for vowel another pair (.023) comes nearly as close. "glass (1,4)"
       has N = 79 only with the 9 rows of tableware.
-    - audiology and soybean are the UCI training files alone. Audiology's D = 37 is the number of attributes that still
+    - audiology and soybean are the UCI training files alone. Audiology's D = 37 is the number of features that still
       vary; no other set is treated so.
     - "credit-german" has the N of crx (Australian credit approval) without its rows with missing values, and vowel
       has D = 12 only with the speaker and sex, so it is vowel-context.

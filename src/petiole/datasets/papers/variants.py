@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.datasets.columns import Nominal, Numeric, Values
+from petiole.datasets.columns import Categorical, Numeric, Values
 from petiole.datasets.description import Description, Loaded
 from petiole.datasets.frames import make_frame
 
@@ -28,7 +28,7 @@ def _column(series: Any, kind: str) -> Values:
     values = series.to_list()
     names = sorted({value for value in values if isinstance(value, str)})
     code_of = {name: code for code, name in enumerate(names)}
-    return Nominal(np.array([code_of.get(value, -1) for value in values], dtype=np.int64), tuple(names))
+    return Categorical(np.array([code_of.get(value, -1) for value in values], dtype=np.int64), tuple(names))
 
 
 def rebuild(loaded: Loaded, columns: Mapping[str, Values], rows: NDArray[Any], name: str, notes: str) -> Loaded:
@@ -72,7 +72,7 @@ def varying(columns: Mapping[str, Values], rows: NDArray[Any]) -> dict[str, Valu
 
 
 def _n_distinct(column: Values) -> int:
-    return len(np.unique(column.codes if isinstance(column, Nominal) else column.values))
+    return len(np.unique(column.codes if isinstance(column, Categorical) else column.values))
 
 
 def among(y: NDArray[Any], classes: Iterable[str]) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from petiole.datasets.columns import Nominal, Values
+from petiole.datasets.columns import Categorical, Values
 from petiole.datasets.description import Loaded
 from petiole.datasets.loading import describe, list_datasets, load
 from petiole.datasets.papers.variants import columns_of, marked, rebuild
@@ -34,8 +34,8 @@ def zhang_names(least_rows: int = 0, most_rows: int | None = None) -> list[str]:
 def zhang(name: str) -> Loaded:
     """Load a data set as the paper used it: "A missing value is treated as a separate attribute value" (section 4.1).
 
-    A nominal attribute with missing values gets the value "(missing)". What the paper did with missing numbers is not
-    said; they stay missing, and ``missing="separate"`` of the classifiers gives them a branch of their own.
+    A categorical feature with missing values gets the category "(missing)". What the paper did with missing numbers is
+    not said; they stay missing, and ``missing="separate"`` of the classifiers gives them a branch of their own.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def zhang(name: str) -> Loaded:
 
 
 def _missing_as_value(column: Values) -> Values:
-    if not isinstance(column, Nominal) or not column.is_missing.any():
+    if not isinstance(column, Categorical) or not column.is_missing.any():
         return column
     codes = column.codes.copy()
     codes[codes < 0] = len(column.categories)
-    return Nominal(codes, (*column.categories, MISSING_NAME)).sorted()
+    return Categorical(codes, (*column.categories, MISSING_NAME)).sorted()

@@ -1,21 +1,15 @@
-"""Where experiments get their data sets: one function, so that nothing else knows of files or data frames."""
+"""Loading of data sets for experiments: one function, so that no other code handles files or data frames."""
 
 from __future__ import annotations
 
-import csv
 import functools
-import gzip
-import importlib
-import json
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from petiole import datasets
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 
@@ -57,10 +51,7 @@ class RawTable:
 
 @functools.lru_cache(maxsize=64)
 def load_raw(name: str) -> RawTable:
-    """A data set by name: from ``petiole.datasets`` if it is there, else from the folder named by PETIOLE_DATA."""
-    datasets = _datasets_module()
-    if datasets is None:
-        return _read_folder(name)
+    """A data set by name, as ``petiole.datasets`` finds it."""
     X, y, *_ = datasets.load(name)
     return from_frame(X, y)
 
@@ -80,37 +71,3 @@ def from_frame(X: Any, y: Any) -> RawTable:
 
 def _is_missing(value: Any) -> bool:
     return value is None or value != value
-
-
-def _datasets_module() -> Any:
-    try:
-        return importlib.import_module("petiole.datasets")
-    except ModuleNotFoundError:
-        return None
-
-
-def _read_folder(name: str) -> RawTable:
-    folder = os.environ.get("PETIOLE_DATA")
-    if not folder:
-        raise FileNotFoundError(f"data set {name!r}: set PETIOLE_DATA to the folder with the data sets")
-    manifest = {entry["name"]: entry for entry in json.loads((Path(folder) / "manifest.json").read_text("utf-8"))}
-    if name not in manifest:
-        raise FileNotFoundError(f"data set {name!r}: not in the manifest of PETIOLE_DATA={folder}")
-    return _read_file(Path(folder) / manifest[name]["file"], manifest[name])
-
-
-def _read_file(path: Path, entry: Mapping[str, Any]) -> RawTable:
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        header = next(reader)
-        cells = dict(zip(header, zip(*reader, strict=True), strict=True))
-    columns = {}
-    for column in entry["columns"]:
-        if column["name"] == "class" or "outcome" in column.get("role", ""):
-            continue
-        values = cells[column["name"]]
-        if column["kind"] == "numeric":
-            columns[column["name"]] = np.array([float(value) if value else np.nan for value in values])
-        else:
-            columns[column["name"]] = np.array([value or None for value in values], dtype=object)
-    return RawTable(columns, np.array(cells["class"]))

@@ -38,19 +38,19 @@ class StudyTable:
 
     Attributes
     ----------
-    X : array of shape (n_rows, n_attributes)
-        Numeric columns as they are, nominal ones as codes; NaN is a missing value of either.
-    nominal : bool array of shape (n_attributes,)
+    X : array of shape (n_rows, n_features)
+        Numeric columns as they are, categorical ones as codes; NaN is a missing value of either.
+    categorical : bool array of shape (n_features,)
     y : codes of the classes, from 0
     """
 
     X: Floats
-    nominal: NDArray[np.bool_]
+    categorical: NDArray[np.bool_]
     y: Codes
 
     def rows(self, kept: Array) -> StudyTable:
         """Some of the rows, by index or by mask; classes that are left without rows are gone."""
-        return StudyTable(self.X[kept], self.nominal, np.unique(self.y[kept], return_inverse=True)[1])
+        return StudyTable(self.X[kept], self.categorical, np.unique(self.y[kept], return_inverse=True)[1])
 
 
 def descriptions() -> dict[str, Description]:
@@ -68,12 +68,12 @@ def load_table(name: str) -> StudyTable:
     raw = load_raw(name)
     columns = [encode_column(column) for column in raw.columns.values()]
     X = np.column_stack([numbers for numbers, _ in columns])
-    nominal = np.array([is_nominal for _, is_nominal in columns])
-    return StudyTable(X, nominal, np.unique(raw.labels, return_inverse=True)[1])
+    categorical = np.array([is_categorical for _, is_categorical in columns])
+    return StudyTable(X, categorical, np.unique(raw.labels, return_inverse=True)[1])
 
 
 def encode_column(column: Array) -> tuple[Floats, bool]:
-    """A column as numbers, and whether it is nominal.
+    """A column as numbers, and whether it is categorical.
 
     >>> encode_column(np.array(["b", None, "a"], dtype=object))
     (array([ 1., nan,  0.]), True)

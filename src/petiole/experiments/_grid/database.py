@@ -84,7 +84,7 @@ class Database:
         self._connection.close()
 
     def query(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """Rows of a question in SQL, for what the methods do not answer."""
+        """Return the rows of an SQL query, for what the other methods do not give."""
         return self._connection.execute(sql, parameters).fetchall()
 
     def record(self, experiment: Experiment, outcome: Outcome) -> None:
@@ -110,7 +110,7 @@ class Database:
         return {Cell(*row) for row in self._cells(experiment, "finished", "data_set, trial, method")}
 
     def errors(self, experiment: Experiment) -> dict[Cell, str]:
-        """The cells that failed, with what they said."""
+        """The cells that failed, with their error messages."""
         rows = self._cells(experiment, "failed", "data_set, trial, method, error")
         return {Cell(*row[:3]): row[3] for row in rows}
 
@@ -187,7 +187,7 @@ _COLUMNS = (
 
 
 def _report(outcome: Outcome) -> tuple[Any, ...]:
-    """The columns that say how a cell went."""
+    """The columns with the outcome of a cell."""
     from petiole import __version__
 
     status = "failed" if outcome.failed else "finished"

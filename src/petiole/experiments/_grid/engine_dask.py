@@ -57,7 +57,7 @@ class Dask:
                     task = waiting.popleft()
                     # not "pure": a result that Dask remembers from an earlier attempt would hide the next one
                     there[client.submit(attempt, work, task, pure=False, retries=0)] = task
-                for future in self._some_done(client, list(there)):
+                for future in self._wait_for_some(client, list(there)):
                     outcome = self._outcome_of(future, there[future])
                     if outcome is None:
                         continue
@@ -67,7 +67,7 @@ class Dask:
                     else:
                         yield attempts.final(outcome)
 
-    def _some_done(self, client: Any, futures: list[Any]) -> Iterable[Any]:
+    def _wait_for_some(self, client: Any, futures: list[Any]) -> Iterable[Any]:
         """The futures that are done, after waiting for the first; an error if there is nobody left to do them."""
         alone_since = None
         while True:

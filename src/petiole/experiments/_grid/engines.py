@@ -96,7 +96,7 @@ class _Crew:
 
 
 class _Worker:
-    """A process and the line to it. It says that it is ready before it answers tasks."""
+    """A process and the pipe to it. It reports that it is ready before it takes tasks."""
 
     def __init__(self, work: Work) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would hold the lines of its sisters open
@@ -117,7 +117,7 @@ class _Worker:
         try:
             self.connection.recv()
         except (EOFError, OSError):
-            self._bury()
+            self._wait_for_end()
             raise RuntimeError(
                 f"a worker process ended with exit code {self._process.exitcode} before it was ready; what it printed "
                 "says why. In a script, start experiments under `if __name__ == '__main__':`."
@@ -130,11 +130,11 @@ class _Worker:
             outcome: Outcome = self.connection.recv()
             return outcome
         except (EOFError, OSError):
-            self._bury()
+            self._wait_for_end()
             error = f"the process ended with exit code {self._process.exitcode} before the cell was finished"
             return Outcome.of_failure(self._task, error)
 
-    def _bury(self) -> None:
+    def _wait_for_end(self) -> None:
         """It is dying by itself: wait for that, so that its exit code is its own."""
         self.is_alive = False
         self._process.join(SECONDS_TO_END)

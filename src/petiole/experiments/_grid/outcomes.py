@@ -57,7 +57,7 @@ def _checked(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 class Attempts:
-    """Counts attempts and says which failures are to be tried again."""
+    """Counts attempts and decides which failures are tried again."""
 
     def __init__(self, retries: int) -> None:
         self._retries = retries

@@ -6,12 +6,13 @@ import os
 import time
 from dataclasses import dataclass
 
+from petiole._progress import Progress, Silent
 from petiole._validation import check_whole
 from petiole.experiments._grid.cells import Cell, Experiment
 from petiole.experiments._grid.database import Database
 from petiole.experiments._grid.engines import InProcess, Processes
 from petiole.experiments._grid.outcomes import Engine
-from petiole.experiments._grid.progress import Progress, Silent
+from petiole.experiments._grid.progress import CellTexts
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def run(
         Such as :class:`petiole.experiments._grid.engine_dask.Dask`; ``jobs`` is then not used.
     retries : int, default=1
         How often a cell that fails is tried again. Its error is written, and the other cells go on.
-    progress : default: silent
+    progress : object with start(total), advance(text), stop(), default: silent
 
     Returns
     -------
@@ -92,13 +93,14 @@ def run(
         there = store.finished(experiment)
         tasks = [experiment.task(cell) for cell in cells if cell not in there]
         errors: dict[Cell, str] = {}
-        progress.start([task.cell for task in tasks], len(cells) - len(tasks))
+        texts = CellTexts([task.cell for task in tasks], len(cells) - len(tasks))
+        progress.start(len(tasks))
         try:
             for outcome in engine.outcomes(experiment.work, tasks, retries) if tasks else ():
                 store.record(experiment, outcome)
                 if outcome.error is not None:
                     errors[outcome.task.cell] = outcome.error
-                progress.advance(outcome)
+                progress.advance(texts.after(outcome))
         finally:
             progress.stop()
     seconds = time.perf_counter() - start

@@ -19,7 +19,7 @@ from petiole._forest.forest import Forest
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import label_codes
-from petiole._tree.growing import TrainingSet
+from petiole._table.rows import EncodedRows
 from petiole._tree.pruning import prune_together
 from petiole.comparison import BiasVarianceStudy, bias_variance_study
 from petiole.datasets.papers import GEURTS, GrowPruneTest, geurts
@@ -72,7 +72,7 @@ def grow_bag(data: GrowPruneTest, settings: dict[str, Any], n_trees: int) -> tup
     """Bagged trees, pruned together with the pruning set; and their mean number of leaves."""
     bag = BaggedPETClassifier(n_trees, bootstrap="plain", n_jobs=1, **settings).fit(data.grow.X, data.grow.y)
     matrix, labels = bag.encoder_.transform(data.prune.X), label_codes(data.prune.y, bag.classes_, "pruning set")
-    held_out = TrainingSet(matrix, labels, None, bag.encoder_.n_categories, bag.classes_)
+    held_out = EncodedRows(matrix, labels, None, bag.encoder_.n_categories, bag.classes_)
     trees = prune_together(list(bag.trees_), held_out)
     pruned = copy.copy(bag)
     pruned.trees_ = Forest.of(trees, bag.class_weights_)

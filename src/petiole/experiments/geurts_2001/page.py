@@ -289,8 +289,8 @@ def _protocol() -> str:
             "",
             "What the paper leaves open, and what is done here:",
             "",
-            "- How trees are grown: by information gain, until leaves are pure (the paper's reference has a normalised "
-            "gain, as recalled, not confirmed).",
+            "- How trees are grown: by information gain, until leaves are pure (from memory and not checked: the "
+            "paper's reference has a normalised gain).",
             "- How a tree is pruned: of the trees on the cost-complexity path the one with the least error on the "
             "pruning set.",
             '- "Pruned in a combined fashion": one price per leaf for all bagged trees, judged by the error of their '
@@ -365,7 +365,7 @@ def _exact_table(results: Results) -> str:
     header = ["data set", "DT: product", "exact", "bagging: product", "exact"]
     return (
         "The paper multiplies the probabilities of the tests on a path, as if each met noise of its own; that is not "
-        "what perturbing the attributes gives where an attribute is tested twice. Errors in per cent with the product "
+        "what perturbing the features gives where a feature is tested twice. Errors in per cent with the product "
         f"and with the exact probability, each with λ of its own:\n\n{as_markdown(header, rows)}"
     )
 

@@ -35,9 +35,9 @@ NAME = "margineantu-dietterich-2002"
 FOLDS, QUICK_FOLDS = 10, 1
 SETTINGS = {"n_trees": 30, "min_samples_leaf": 2, "n_matrices": 25, "n_draws": 1000}
 
-# The text names ten data sets; the other six are labels of a picture. These are recalled from the authors' work of that
-# time, not confirmed.
-RECALLED = ("breast-cancer", "bupa", "glass", "hepatitis", "sonar", "wbc")
+# The text names ten data sets; the other six are labels of a picture. These are from memory of the authors' work
+# of that time (docs/provenance.md).
+FROM_MEMORY = ("breast-cancer", "bupa", "glass", "hepatitis", "sonar", "wbc")
 
 B_LOTS, B_PETS, ONE_TREE = "B-LOTs", "B-PETs", "C4.5"
 # The parameters of experiment 2 are not printed; those of experiment 1 are taken, and for B-LOTs also larger leaves.
@@ -102,12 +102,12 @@ def make_model(method: str, settings: Mapping[str, Any], seed: int) -> Any:
 def experiment() -> Experiment:
     """The grid of figure 1.5: 16 data sets × 10 folds × pairs of methods."""
     pairs = [MAIN_PAIR, LOTS_TREE_PAIR, PETS_TREE_PAIR]
-    return Experiment(NAME, [*MARGINEANTU_DIETTERICH, *RECALLED], pairs, FOLDS, run_cell, SETTINGS)
+    return Experiment(NAME, [*MARGINEANTU_DIETTERICH, *FROM_MEMORY], pairs, FOLDS, run_cell, SETTINGS)
 
 
 def leaves_experiment() -> Experiment:
     """The same for B-LOTs with larger leaves."""
-    return Experiment(LEAVES_NAME, [*MARGINEANTU_DIETTERICH, *RECALLED], [LOTS_10_PAIR], FOLDS, run_cell, SETTINGS)
+    return Experiment(LEAVES_NAME, [*MARGINEANTU_DIETTERICH, *FROM_MEMORY], [LOTS_10_PAIR], FOLDS, run_cell, SETTINGS)
 
 
 def readings_experiment() -> Experiment:
@@ -175,7 +175,7 @@ def compare_costs(
 def fold_probabilities(
     data_set: str, fold: int, method: str, settings: tuple[tuple[str, Any], ...], split_seed: int
 ) -> Floats:
-    """What a method says of the rows of a fold, grown on the other folds; kept, since several pairs need it."""
+    """The probabilities of a method for the rows of a fold, fitted to the other folds; cached for several pairs."""
     X, y, _ = load_data(data_set)
     _, test = read_fold(data_set, fold)
     train = np.setdiff1d(np.arange(len(y)), test)
@@ -196,8 +196,8 @@ def read_fold(data_set: str, fold: int) -> tuple[Array, Array]:
 
 @functools.lru_cache(maxsize=32)
 def load_data(name: str) -> Loaded:
-    """A data set of experiment 2, by the paper's name, by one of ``RECALLED`` or by one of ``READINGS``."""
-    if name in RECALLED:
+    """A data set of experiment 2, by the paper's name, by one of ``FROM_MEMORY`` or by one of ``READINGS``."""
+    if name in FROM_MEMORY:
         return load(name)
     if name not in READINGS:
         return margineantu_dietterich(name)

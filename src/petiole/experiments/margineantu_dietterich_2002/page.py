@@ -18,6 +18,7 @@ from petiole.experiments.margineantu_dietterich_2002 import (
     B_LOTS,
     B_PETS,
     FOLDS,
+    FROM_MEMORY,
     LOTS_10_PAIR,
     LOTS_TREE_PAIR,
     MAIN_PAIR,
@@ -26,7 +27,6 @@ from petiole.experiments.margineantu_dietterich_2002 import (
     PAIRS,
     PETS_TREE_PAIR,
     READINGS,
-    RECALLED,
     SEPARATIONS,
     experiment,
     gaussians_experiment,
@@ -193,12 +193,12 @@ def _protocol() -> str:
             "What the paper leaves open, and what is done here:",
             "",
             "- The parameters in experiment 2. Those of experiment 1 are taken; MinLeaf 10 is tried below.",
-            f"- Six of the sixteen data sets stand in the picture only. Here they are {', '.join(RECALLED)}: recalled, "
-            "not confirmed, and not counted above.",
+            f"- Six of the sixteen data sets are named in a picture only. Here they are {', '.join(FROM_MEMORY)}; this "
+            "list is from memory and not checked, and they are not counted above.",
             "- Folds have their share of each class.",
             "- Which single tree: C4.5 as published, pruned, with the frequencies of leaves.",
             "- Missing values: C4.5's fractions in trees; in a lazy tree a row with a missing value fails the tests on "
-            "it, and an attribute missing in the query is not used.",
+            "it, and a feature missing in the query is not used.",
         ]
     )
 
@@ -261,7 +261,7 @@ def _models_table(results: Results) -> str:
 
 
 def _quality(results: Results) -> str:
-    """Error, log-loss and Brier score of each method, and whether they tell who decides more cheaply."""
+    """Error, log-loss and Brier score of each method, and whether they show which method decides more cheaply."""
     sources = {B_LOTS: (MAIN_PAIR, "first"), B_PETS: (MAIN_PAIR, "second"), ONE_TREE: (PETS_TREE_PAIR, "second")}
     rows, agree = [], dict.fromkeys(JUDGED, 0)
     for name in results.data_sets:

@@ -1,7 +1,7 @@
 """The 20 two-class data sets of Nielsen (2004, table 1 and footnotes 7 and 8), as far as they can be made again.
 
-Rows with missing values are left out and nominal values become integers in a natural order. The paper numbers the
-classes; which ones they are follows from N, or from the order in the UCI files. ``REMARKS`` tells what is doubtful.
+Rows with missing values are left out and categories become integers in a natural order. The paper numbers the classes;
+which ones they are follows from N, or from the order in the UCI files. ``REMARKS`` tells what is doubtful.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from petiole.experiments._data.loading import load_raw
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a data set of the paper comes from, its rows and attributes, and the two classes that are used."""
+class PaperDataSet:
+    """Where a data set of the paper comes from, its rows and features, and the two classes that are used."""
 
     name: str
     shape: tuple[int, int]
@@ -27,29 +27,29 @@ class Source:
 
 
 SOURCES = {
-    "audiology": Source("audiology", (92, 37), ("cochlear_age", "cochlear_unknown")),
-    "bupa": Source("bupa", (345, 6)),
-    "credit-german": Source("crx", (653, 44)),
-    "glass": Source("glass", (79, 9), ("build wind float", "tableware")),
-    "iondata": Source("ionosphere", (351, 34)),
-    "iris": Source("iris", (100, 4), ("Iris-setosa", "Iris-versicolor")),
-    "letter": Source("letter", (1473, 16), ("H", "K")),
-    "lymphography": Source("lymphography", (142, 18), ("metastases", "malign_lymph")),
-    "pima": Source("pima", (768, 8)),
-    "segment": Source("segment", (660, 19), ("foliage", "window")),
-    "sonar": Source("sonar", (208, 60)),
-    "soybean": Source("soybean", (80, 35), ("alternarialeaf-spot", "frog-eye-leaf-spot")),
-    "vehicle": Source("vehicle", (429, 18), ("opel", "saab")),
-    "votes": Source("vote", (232, 16)),
-    "vowel": Source("vowel-context", (180, 12), ("had", "hOd")),
-    "wbc": Source("wbc", (683, 9)),
-    "wdbc": Source("wdbc", (569, 30)),
-    "wine": Source("wine", (130, 13), ("1", "2")),
-    "wpbc": Source("wpbc", (194, 33)),
-    "zoo": Source("zoo", (61, 16), ("mammal", "bird")),
+    "audiology": PaperDataSet("audiology", (92, 37), ("cochlear_age", "cochlear_unknown")),
+    "bupa": PaperDataSet("bupa", (345, 6)),
+    "credit-german": PaperDataSet("crx", (653, 44)),
+    "glass": PaperDataSet("glass", (79, 9), ("build wind float", "tableware")),
+    "iondata": PaperDataSet("ionosphere", (351, 34)),
+    "iris": PaperDataSet("iris", (100, 4), ("Iris-setosa", "Iris-versicolor")),
+    "letter": PaperDataSet("letter", (1473, 16), ("H", "K")),
+    "lymphography": PaperDataSet("lymphography", (142, 18), ("metastases", "malign_lymph")),
+    "pima": PaperDataSet("pima", (768, 8)),
+    "segment": PaperDataSet("segment", (660, 19), ("foliage", "window")),
+    "sonar": PaperDataSet("sonar", (208, 60)),
+    "soybean": PaperDataSet("soybean", (80, 35), ("alternarialeaf-spot", "frog-eye-leaf-spot")),
+    "vehicle": PaperDataSet("vehicle", (429, 18), ("opel", "saab")),
+    "votes": PaperDataSet("vote", (232, 16)),
+    "vowel": PaperDataSet("vowel-context", (180, 12), ("had", "hOd")),
+    "wbc": PaperDataSet("wbc", (683, 9)),
+    "wdbc": PaperDataSet("wdbc", (569, 30)),
+    "wine": PaperDataSet("wine", (130, 13), ("1", "2")),
+    "wpbc": PaperDataSet("wpbc", (194, 33)),
+    "zoo": PaperDataSet("zoo", (61, 16), ("mammal", "bird")),
 }
 REMARKS = {
-    "audiology": "the training part of the set, without attributes that have one value only, gives N and D",
+    "audiology": "the training part of the set, without features that have one value only, gives N and D",
     "credit-german": "N = 653 is that of the complete rows of crx (credit approval), not of German credit; "
     "one indicator per value that the UCI documentation lists, t/f in one column, gives D = 44",
     "segment": "classes 3 and 5 in the order of the UCI documentation",
@@ -60,8 +60,8 @@ REMARKS = {
 # The UCI training parts of sets that come in two files; the test part of audiology stands first.
 TRAINING_PARTS = {"audiology": slice(26, 226), "soybean": slice(0, 307)}
 
-# Natural orders of nominal values. That of "speech" is the paper's own example, footnote 7. The values of soybean have
-# the order of the UCI documentation, as recalled, not confirmed.
+# Natural orders of categories. That of "speech" is the paper's own example, footnote 7. The values of soybean have
+# the order of the UCI documentation (from memory, see docs/provenance.md).
 SPEECH = {"normal": 0, "good": 1, "very_good": 2, "very_poor": -3, "poor": -2, "unmeasured": -1}
 ORDERS: tuple[tuple[str, ...], ...] = (
     ("f", "t"),
@@ -108,7 +108,7 @@ ORDERS: tuple[tuple[str, ...], ...] = (
     ("absent", "colored", "brown-w/blk-specks", "distort", "dna"),
     ("norm", "rotted", "galls-cysts"),
 )
-# Of crx: what the documentation lists, as recalled; "t" of A4 does not occur.
+# Of crx: what the documentation lists (from memory); "t" of A4 does not occur.
 INDICATORS = {
     "A1": ("b", "a"),
     "A4": ("u", "y", "l", "t"),
@@ -147,13 +147,13 @@ def _check_shape(X: Floats, name: str) -> None:
     source = SOURCES[name]
     if X.shape != source.shape:
         raise ValueError(
-            f"data set {name!r}: {X.shape[0]} rows and {X.shape[1]} attributes come out of {source.name!r}, but the "
+            f"data set {name!r}: {X.shape[0]} rows and {X.shape[1]} features come out of {source.name!r}, but the "
             f"experiment is on {source.shape[0]} and {source.shape[1]}: take the UCI version of {source.name!r}"
         )
 
 
 def _coded(column: str, values: Array, data_set: str) -> list[Floats]:
-    """A column as numbers; several for a nominal one without order."""
+    """A column as numbers; several for a categorical one without order."""
     if values.dtype.kind == "f":
         return [values]
     if data_set == "credit-german" and column in INDICATORS:

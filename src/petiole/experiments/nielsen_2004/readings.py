@@ -43,19 +43,19 @@ class Reading:
         What they are replaced by. The classification that ΔAcc starts from is then that of trees on the true rows.
     test, probabilities : functions
         What the test rows and their probabilities are replaced by.
-    nominal : bool, default=False
-        Whether all attributes are taken as nominal.
+    categorical : bool, default=False
+        Whether all features are taken as categorical.
     """
 
     switches: dict[str, Any] = field(default_factory=dict)
     train: Callable[[Floats, Array], Floats] | None = None
     test: Callable[[Floats], Floats] = _same
     probabilities: Callable[[Floats], Floats] = _same
-    nominal: bool = False
+    categorical: bool = False
 
 
-def _told(X: Floats, y: Array) -> Floats:
-    """The first attribute replaced by the class, 0 or 1."""
+def _with_class_column(X: Floats, y: Array) -> Floats:
+    """The first feature replaced by the class, 0 or 1."""
     told = X.copy()
     told[:, 0] = np.unique(y, return_inverse=True)[1]
     return told
@@ -90,10 +90,10 @@ READINGS = {
     "trees of one split": Reading({"max_depth": 1}),
     "one tree": Reading({"n_estimators": 1}),
     "five trees": Reading({"n_estimators": 5}),
-    "attributes nominal": Reading(nominal=True),
+    "attributes nominal": Reading(categorical=True),
     "x < θ in use, x ≤ θ in training": Reading({"threshold": "data"}, test=_just_above),
     "classes swapped": Reading(probabilities=_swapped),
-    TOLD: Reading(train=_told),
+    TOLD: Reading(train=_with_class_column),
 }
 
 # Which rows count how in the leaves: B-PETs and EB-PETs with and without out-of-bag rows, copies counted or not.
@@ -128,8 +128,8 @@ def run_reading(task: Task) -> dict[str, float]:
     reading = READINGS[task.cell.method]
     X, y = load_nielsen(task.cell.data_set)
     train, test = split(y, task.split_seed, task.settings["test_share"])
-    nominal = {"categorical_features": list(range(X.shape[1]))} if reading.nominal else {}
-    switches = {"n_estimators": task.settings["n_trees"], "random_state": task.seed, "n_jobs": 1, **nominal}
+    categorical = {"categorical_features": list(range(X.shape[1]))} if reading.categorical else {}
+    switches = {"n_estimators": task.settings["n_trees"], "random_state": task.seed, "n_jobs": 1, **categorical}
     ensemble = BaggedPETClassifier.b_pets(**{**switches, **reading.switches})
     seen = X[train] if reading.train is None else reading.train(X[train], y[train])
     ensemble.fit(seen, y[train])

@@ -1,4 +1,4 @@
-"""The part of the page on Nielsen (2004) that tells what was tried where it does not come out."""
+"""The part of the page on Nielsen (2004) about the readings that were tried where its numbers are not reproduced."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def _sentence(results: Results, data_set: str) -> str:
         others = len(results.methods) - len(fits)
         return (
             f"**“{TOLD}” gives the printed numbers; {others} others do not.** It was found last, by working back from "
-            "what is printed, and is no reading of the text. Ionosphere's first attribute is 0 or 1, and the rows with "
-            "0 are all bad. Trees that take this attribute for the class have one split and p = (N_k + 1)/(N_k + 2) "
+            "what is printed, and is no reading of the text. Ionosphere's first feature is 0 or 1, and the rows with "
+            "0 are all bad. Trees that take this feature for the class have one split and p = (N_k + 1)/(N_k + 2) "
             "for each class, whatever else a row says: 0/1-MSE, AvLL, AULC and the loss of accuracy against a vote of "
             "whole trees then are the printed ones. So the printed line looks like a slip in the runs of this data set "
             "rather than a property of B-PETs; how it came about cannot be told from the text."
@@ -116,7 +116,7 @@ def _sentence(results: Results, data_set: str) -> str:
         f"No reading gives the printed numbers. The nearest is “{best}”, off by {words}. An accuracy that is {lost} "
         f"away from that of the vote of the same trees, with an AULC of {area} ({here:.3f} here), would need "
         "probabilities that lean to one class, as pretended rows of one class make them. What cannot be tried is the "
-        "data themselves: which integers the nominal values became. That another attribute than the first tells the "
+        "data themselves: which integers the categories became. That another feature than the first tells the "
         "class was tried on three trials only, and came no nearer."
     )
 

@@ -86,7 +86,7 @@ def run_cell(task: Task) -> dict[str, float]:
     train, test = stratified_split(table.y, task.split_seed, settings["test_share"])
     if task.cell.method in LAZY and len(train) * len(test) * table.X.shape[1] > settings["most_lazy_work"]:
         return dict.fromkeys(METRICS, math.nan)
-    model = MODELS[task.cell.method](table.nominal, task.seed)
+    model = MODELS[task.cell.method](table.categorical, task.seed)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         proba, seconds = fit_and_predict(model, table, train, test)
@@ -106,7 +106,7 @@ def fit_and_predict(model: Any, table: StudyTable, train: Codes, test: Codes) ->
 def judge(
     y_train: Codes, y_test: Codes, proba: Floats, split_seed: int, settings: Mapping[str, Any]
 ) -> dict[str, float]:
-    """The scores of a method; cost matrices are drawn from the split's seed, so that all methods meet the same."""
+    """The scores of a method; cost matrices are drawn by the split's seed, and so the same for all methods."""
     counts = np.bincount(y_train)
     labels, priors = np.arange(len(counts)), counts / counts.sum()
     matrices = random_costs(

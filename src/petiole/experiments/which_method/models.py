@@ -1,4 +1,4 @@
-"""The methods of the study over all of them: how each is made for a data set with nominal columns and a seed."""
+"""The methods of the study over all of them: how each is made for a data set with categorical columns and a seed."""
 
 from __future__ import annotations
 
@@ -14,73 +14,78 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from petiole._classifiers.bagging import BaggedPETClassifier
-from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
 from petiole._classifiers.oob_calibrated import OOBCalibratedClassifier
 from petiole._classifiers.pet import PETClassifier
-from petiole._classifiers.probability_forest import ProbabilityForestClassifier
-from petiole._dual.classifier import DualPerturbCombineClassifier
 from petiole._lazy.classifier import LazyOptionTreesClassifier
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
-from petiole.smoothing import HGS
+from petiole.study.methods import METHODS, dual_of
+from petiole.study.peers import MOST_CATEGORIES
 
-Nominal = NDArray[np.bool_]
-Make = Callable[[Nominal, int], Any]
-MOST_CATEGORIES = 255  # of a nominal column of HistGradientBoostingClassifier
+Columns = NDArray[np.bool_]
+Make = Callable[[Columns, int], Any]
 FOLDS = 5
 
 
 def _tree(preset: Callable[..., Any], **options: Any) -> Make:
-    return lambda nominal, seed: preset(categorical_features=nominal, random_state=seed, n_jobs=1, **options)
+    return lambda categorical, seed: preset(categorical_features=categorical, random_state=seed, n_jobs=1, **options)
+
+
+def _of_study(name: str) -> Make:
+    """A method that ``petiole.study`` compares, too: its settings stand there alone."""
+    make = METHODS[name].make
+    return lambda categorical, seed: make(seed, 1).set_params(categorical_features=categorical)
 
 
 def _dual(base: Make) -> Make:
-    return lambda nominal, seed: DualPerturbCombineClassifier(base(nominal, seed), random_state=seed, n_jobs=1)
+    return lambda categorical, seed: dual_of(base(categorical, seed), seed, 1)
 
 
-def _recalibrated(nominal: Nominal, seed: int) -> OOBCalibratedClassifier:
-    return OOBCalibratedClassifier(_random_forest(nominal, seed))
+def _recalibrated(categorical: Columns, seed: int) -> OOBCalibratedClassifier:
+    return OOBCalibratedClassifier(_random_forest(categorical, seed))
 
 
-def _naive_bayes(nominal: Nominal, seed: int) -> BinnedNaiveBayesClassifier:
-    return BinnedNaiveBayesClassifier(categorical_features=nominal)
+def _naive_bayes(categorical: Columns, seed: int) -> BinnedNaiveBayesClassifier:
+    return BinnedNaiveBayesClassifier(categorical_features=categorical)
 
 
-def _peer_forest(nominal: Nominal, seed: int) -> Pipeline:
-    return one_hot(nominal, RandomForestClassifier(random_state=seed, n_jobs=1))
+def _peer_forest(categorical: Columns, seed: int) -> Pipeline:
+    return one_hot(categorical, RandomForestClassifier(random_state=seed, n_jobs=1))
 
 
 def _peer_calibrated(method: str) -> Make:
-    def make(nominal: Nominal, seed: int) -> Pipeline:
+    def make(categorical: Columns, seed: int) -> Pipeline:
         forest = RandomForestClassifier(random_state=seed, n_jobs=1)
-        return one_hot(nominal, CalibratedClassifierCV(forest, method=method, cv=FOLDS, n_jobs=1))
+        return one_hot(categorical, CalibratedClassifierCV(forest, method=method, cv=FOLDS, n_jobs=1))
 
     return make
 
 
-def one_hot(nominal: Nominal, model: Any) -> Pipeline:
-    """What scikit-learn's forests need: nominal columns one-hot, a missing value being one of the values.
+def one_hot(categorical: Columns, model: Any) -> Pipeline:
+    """What scikit-learn's forests need: categorical columns one-hot, a missing value being one of the values.
 
     Missing numbers stay as they are: the forests deal with them.
     """
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return make_pipeline(make_column_transformer((encoder, np.flatnonzero(nominal)), remainder="passthrough"), model)
+    return make_pipeline(
+        make_column_transformer((encoder, np.flatnonzero(categorical)), remainder="passthrough"), model
+    )
 
 
 class CategoryBoosting:
-    """HistGradientBoostingClassifier that is told of nominal columns, as far as it can take them.
+    """HistGradientBoostingClassifier with categorical columns named to it, as far as it can take them.
 
     Columns without a known value are an error to it and are left out; those with too many categories are ordinals.
     """
 
-    def __init__(self, nominal: Nominal, seed: int) -> None:
-        self.nominal, self.seed = nominal, seed
+    def __init__(self, categorical: Columns, seed: int) -> None:
+        self.categorical, self.seed = categorical, seed
 
     def fit(self, X: Floats, y: Array) -> Self:
         self.kept_ = ~np.isnan(X).all(axis=0)
         largest = np.nanmax(X[:, self.kept_], axis=0)
-        categorical = self.nominal[self.kept_] & (largest < MOST_CATEGORIES)
+        categorical = self.categorical[self.kept_] & (largest < MOST_CATEGORIES)
         self.model_ = HistGradientBoostingClassifier(categorical_features=categorical, random_state=self.seed)
         self.model_.fit(X[:, self.kept_], y)
         return self
@@ -92,28 +97,28 @@ class CategoryBoosting:
 
 _c44 = _tree(PETClassifier.c44)
 _random_forest = _tree(BaggedPETClassifier.random_forest)
-_eb_pets = _tree(BaggedPETClassifier.eb_pets)
+_eb_pets = _of_study("eb-pets")
 
 TREES: dict[str, Make] = {
     "tree, raw": _tree(PETClassifier.c44, smoothing="raw"),
     "tree, Laplace": _c44,
     "tree, m-branch": _tree(PETClassifier.c44, smoothing="m_branch"),
-    "tree, HGS honest": _tree(PETClassifier.c44, smoothing=HGS(alpha="honest")),
+    "tree, HGS honest": _of_study("pet"),
     "tree, C4.5 pruned": _tree(PETClassifier.c45),
     "tree, dual": _dual(_c44),
 }
 ENSEMBLES: dict[str, Make] = {
-    "B-PETs": _tree(BaggedPETClassifier.b_pets),
+    "B-PETs": _of_study("b-pets"),
     "EB-PETs": _eb_pets,
     "EB-PETs, dual": _dual(_eb_pets),
-    "MOB-ESP": _tree(MOBESPClassifier),
+    "MOB-ESP": _of_study("mob-esp"),
     "bagged curtailment": _tree(BaggedPETClassifier.bagged_curtailment),
     "random forest": _random_forest,
     "random forest, OOB beta": _recalibrated,
-    "probability forest": _tree(ProbabilityForestClassifier),
+    "probability forest": _of_study("probability-forest"),
 }
 OTHERS: dict[str, Make] = {
-    "lazy options": _tree(LazyOptionTreesClassifier),
+    "lazy options": _of_study("lazy-option-trees"),
     "lazy options, paper": _tree(LazyOptionTreesClassifier.paper),
     "naive Bayes": _naive_bayes,
 }

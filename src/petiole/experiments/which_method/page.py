@@ -13,7 +13,7 @@ from petiole.experiments._pages.building import Agreement, write_page
 from petiole.experiments.which_method import NAME, SETTINGS, TRIALS, choose_data_sets
 from petiole.experiments.which_method import picture as pictures
 from petiole.experiments.which_method.models import PEERS, TREES
-from petiole.experiments.which_method.scores import RANKED, SECONDS, Study, read_study
+from petiole.experiments.which_method.scores import RANKED, SECONDS, MethodScores, read_study
 
 FLAGSHIP = "probability forest"
 WORDS = {"log_loss": "log-loss", "brier": "Brier score", "lift_area": "lift", "cost": "cost", "accuracy": "accuracy"}
@@ -43,7 +43,7 @@ def agreements(database: str | os.PathLike[str]) -> list[Agreement]:
     return []
 
 
-def render(study: Study, drawn: dict[str, str] | None = None) -> str:
+def render(study: MethodScores, drawn: dict[str, str] | None = None) -> str:
     """The page as text; ``drawn`` has the path of each picture."""
     drawn = drawn or {}
     parts = [
@@ -71,16 +71,16 @@ def render(study: Study, drawn: dict[str, str] | None = None) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def paragraph(study: Study) -> str:
+def paragraph(study: MethodScores) -> str:
     """The answer in one paragraph, for the README too."""
     order = study.best("log_loss")
     first, second = order[0], order[1]
     ranks, rows = study.ranks("log_loss"), f"{SETTINGS['least_rows']} to {SETTINGS['most_rows']:,} rows"
     unseen = study.unseen()
     sentences = [
-        f"**Which one should I use?** {_called(first)}, unless you want to look at the model or have no time to "
+        f"**Which one should I use?** {_method_text(first)}, unless you want to look at the model or have no time to "
         f"wait. On {len(study.data_sets)} data sets of {rows} it has the best mean rank of {len(study.methods)} "
-        f"methods in log-loss ({study.mean_rank('log_loss', first):.1f}; the next, {_called(second)}, "
+        f"methods in log-loss ({study.mean_rank('log_loss', first):.1f}; the next, {_method_text(second)}, "
         f"{study.mean_rank('log_loss', second):.1f}; differences below {ranks.critical_difference:.1f} may be chance)"
         f"{_other_firsts(study, first)}."
     ]
@@ -93,16 +93,16 @@ def paragraph(study: Study) -> str:
     return " ".join(sentences)
 
 
-def _called(method: str) -> str:
+def _method_text(method: str) -> str:
     return CLASSES.get(method, f'"{method}"')
 
 
-def _other_firsts(study: Study, first: str) -> str:
-    """What the first in log-loss is otherwise first in, and who is first in the rest."""
+def _other_firsts(study: MethodScores, first: str) -> str:
+    """The metrics in which the best method by log-loss is also first, and which method is first in the others."""
     also = [words for metric, words in WORDS.items() if metric != "log_loss" and study.best(metric)[0] == first]
     text = f", and in {_listed(also)}" if also else ""
     others = [
-        f"in {words} {_called(best)} is ahead ({study.mean_rank(metric, best):.1f} to "
+        f"in {words} {_method_text(best)} is ahead ({study.mean_rank(metric, best):.1f} to "
         f"{study.mean_rank(metric, first):.1f})"
         for metric, words in WORDS.items()
         if (best := study.best(metric)[0]) != first
@@ -110,10 +110,10 @@ def _other_firsts(study: Study, first: str) -> str:
     return f"{text}; {_listed(others)}" if others else text
 
 
-def _against_peer(study: Study, unseen: Study, method: str, peer: str) -> str:
+def _against_peer(study: MethodScores, unseen: MethodScores, method: str, peer: str) -> str:
     test = study.compare("log_loss", method, peer)
     ratio = study.median_seconds(method) / study.median_seconds(peer)
-    called = _called(peer).replace("scikit-learn's", "the")
+    called = _method_text(peer).replace("scikit-learn's", "the")
     text = (
         f"It beats the best of scikit-learn's four methods in log-loss, {called}, on {test.wins} of them in "
         f"{_share(ratio)} processor time"
@@ -137,10 +137,10 @@ def _share(ratio: float) -> str:
     return f"{100 * ratio:.0f} % of its" if ratio < 1 else f"{ratio:.1f} times its"
 
 
-def _one_tree(study: Study, trees: list[str]) -> str:
+def _one_tree(study: MethodScores, trees: list[str]) -> str:
     best, worst = trees[0], trees[-1]
     return (
-        f"For one tree to look at, take {_called(best)}: the best of the {len(trees)} single trees "
+        f"For one tree to look at, take {_method_text(best)}: the best of the {len(trees)} single trees "
         f"({study.mean_rank('log_loss', best):.1f}; {worst} has {study.mean_rank('log_loss', worst):.1f}), in "
         f"{1000 * study.median_seconds(best):.0f} ms."
     )
@@ -152,7 +152,7 @@ def _listed(words: list[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _legend(study: Study) -> str:
+def _legend(study: MethodScores) -> str:
     hollow = ""
     if study.partial:
         counts = {name: int(np.isfinite(study.of("log_loss", name)).sum()) for name in study.partial}
@@ -170,7 +170,7 @@ def _picture(drawn: dict[str, str], name: str, words: str) -> str:
     return f"![{words}]({drawn[name]})" if name in drawn else ""
 
 
-def rank_table(study: Study) -> str:
+def rank_table(study: MethodScores) -> str:
     """Mean ranks by every metric, the best in log-loss first."""
     ranks = {metric: study.ranks(metric) for metric in RANKED}
     rows = []
@@ -183,7 +183,7 @@ def rank_table(study: Study) -> str:
     return as_markdown(["method", *RANKED.values()], rows)
 
 
-def _ranks(study: Study) -> str:
+def _ranks(study: MethodScores) -> str:
     one = study.ranks("log_loss")
     p_values = max(study.ranks(metric).p_value for metric in RANKED)
     return (
@@ -194,7 +194,7 @@ def _ranks(study: Study) -> str:
     )
 
 
-def _unseen(study: Study) -> str:
+def _unseen(study: MethodScores) -> str:
     unseen = study.unseen()
     n, n_seen = len(unseen.data_sets), len(study.data_sets) - len(unseen.data_sets)
     text = (
@@ -213,7 +213,7 @@ def _unseen(study: Study) -> str:
     return f"{text} (critical difference {gap:.2f}):\n\n{rank_table(unseen)}\n\n{caveat}"
 
 
-def _head_to_head(study: Study) -> str:
+def _head_to_head(study: MethodScores) -> str:
     first = FLAGSHIP if FLAGSHIP in study.methods else study.best("log_loss")[0]
     unseen = study.unseen()
     header = [f"{first} against", *(RANKED[metric] for metric in WORDS), "log-loss, unseen sets"]
@@ -235,7 +235,7 @@ def counts(test: SignTest) -> str:
     return f"{test.wins}-{test.ties}-{test.losses} ({test.p_value:.2g})"
 
 
-def _means(study: Study) -> str:
+def _means(study: MethodScores) -> str:
     header = ["method", "log-loss", "Brier", "AULC", "cost", "accuracy", "fit, ms", "predict, ms", "all fits, s"]
     rows = []
     for name in study.best("log_loss"):
@@ -251,7 +251,7 @@ def _means(study: Study) -> str:
     return f"{note}\n\n{as_markdown(header, rows)}"
 
 
-def _lazy(study: Study) -> str:
+def _lazy(study: MethodScores) -> str:
     """Where methods that are not everywhere stand among the others."""
     if not study.partial:
         return "They are in the tables above: no data set here was too large for them."
@@ -266,16 +266,16 @@ def _lazy(study: Study) -> str:
     header = ["method", "data sets", *RANKED.values(), "predict, ms"]
     return (
         "They do their work when a query comes, so they were asked only where rows to train on × rows to test on × "
-        f"attributes is at most {SETTINGS['most_lazy_work']:,}. Mean ranks there, each among the "
+        f"features is at most {SETTINGS['most_lazy_work']:,}. Mean ranks there, each among the "
         f"{len(study.methods)} methods above and itself:\n\n{as_markdown(header, rows)}"
     )
 
 
-def _protocol(study: Study) -> str:
+def _protocol(study: MethodScores) -> str:
     missing = [name for name in choose_data_sets(SETTINGS) if name not in study.data_sets]
     lines = [
         f"- **Data**: every set of the data folder with {SETTINGS['least_rows']} to {SETTINGS['most_rows']:,} rows, at "
-        f"most {SETTINGS['most_attributes']} attributes and {SETTINGS['most_classes']} classes, and two classes of at "
+        f"most {SETTINGS['most_attributes']} features and {SETTINGS['most_classes']} classes, and two classes of at "
         f"least {SETTINGS['least_class_size']} rows; rows of smaller classes are left out. The rule looks at nothing "
         "but sizes. These are small data: the study says nothing about large ones.",
         f"- **Splits**: {study.n_splits} of {TRIALS}, stratified, two thirds to train, the same for all methods.",
@@ -286,8 +286,9 @@ def _protocol(study: Study) -> str:
         "- **Methods** have their defaults. Single trees are C4.4 with a leaf estimator, or C4.5 with its pruning; "
         "`dual` is dual perturb-and-combine over C4.4 with Laplace, and over EB-PETs. petiole's ensembles have 128 "
         "trees, the probability forest 256, scikit-learn's forest 100, and its calibrated ones 5 × 100 (five folds).",
-        "- **Columns**: petiole is told which ones are nominal, and so is gradient boosting; scikit-learn's forests "
-        "get them one-hot, a missing value being one more value. Missing numbers go to all methods as they are.",
+        "- **Columns**: petiole is told which ones are categorical, and so is gradient boosting; scikit-learn's "
+        "forests get them one-hot, a missing value being one more value. Missing numbers go to all methods as "
+        "they are.",
         "- **Time** is processor time with one thread, of fit and prediction together unless said otherwise.",
     ]
     if missing:
@@ -295,7 +296,7 @@ def _protocol(study: Study) -> str:
     return "\n".join(lines)
 
 
-def _every_data_set(study: Study) -> str:
+def _every_data_set(study: MethodScores) -> str:
     names = [*study.best("log_loss"), *study.partial]
     rows = []
     for i, data_set in enumerate(study.data_sets):

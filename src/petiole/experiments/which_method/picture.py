@@ -1,4 +1,4 @@
-"""One picture that says which method to use: mean rank in log-loss against time, with the critical difference."""
+"""One picture that shows which method to use: mean rank in log-loss against time, with the critical difference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from petiole._tree.drawing import INK, OKABE_ITO, QUIET
 from petiole.comparison import critical_difference_diagram
 from petiole.experiments._pages.building import write_picture
 from petiole.experiments.which_method.models import ENSEMBLES, OTHERS, PEERS, TREES
-from petiole.experiments.which_method.scores import RANKED, SECONDS, Study
+from petiole.experiments.which_method.scores import RANKED, SECONDS, MethodScores
 
 # What a method is, with a marker and a colour.
 KINDS = {
@@ -29,7 +29,7 @@ GAP = 14.0  # pixels between a point and its label
 BAND, GRID = "#E8F3EC", "#ECECEC"
 
 
-def draw(study: Study, folder: Path, stem: str) -> dict[str, Path]:
+def draw(study: MethodScores, folder: Path, stem: str) -> dict[str, Path]:
     """Write the picture and the critical-difference diagrams; the files by name, none without matplotlib."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -48,7 +48,7 @@ def draw(study: Study, folder: Path, stem: str) -> dict[str, Path]:
     return drawn
 
 
-def paint(figure: Any, study: Study) -> None:
+def paint(figure: Any, study: MethodScores) -> None:
     """Mean ranks in log-loss against time, the best and fastest in the upper left corner."""
     axes = figure.subplots()
     ranks = study.ranks("log_loss")
@@ -63,7 +63,7 @@ def paint(figure: Any, study: Study) -> None:
     _draw_labels(figure, axes, names, x, y, [line, bracket])
 
 
-def positions(study: Study) -> tuple[list[str], Floats, Floats]:
+def positions(study: MethodScores) -> tuple[list[str], Floats, Floats]:
     """Names, times and mean ranks; of methods that are not everywhere, the rank among the others where they are."""
     names = [*study.methods, *study.partial]
     ranks = [study.mean_rank("log_loss", name) for name in study.methods]
@@ -93,7 +93,7 @@ def _draw_front(axes: Any, x: Floats, y: Floats) -> Floats:
 
 
 def _draw_kind(
-    axes: Any, study: Study, chosen: list[bool], points: tuple[list[str], Floats, Floats], style: Any
+    axes: Any, study: MethodScores, chosen: list[bool], points: tuple[list[str], Floats, Floats], style: Any
 ) -> None:
     names, x, y = points
     title, marker, color = style
@@ -103,7 +103,7 @@ def _draw_kind(
     axes.scatter([], [], s=58, marker=marker, color=color, label=title)
 
 
-def _set_axes(axes: Any, study: Study, x: Floats, y: Floats) -> None:
+def _set_axes(axes: Any, study: MethodScores, x: Floats, y: Floats) -> None:
     axes.set_xscale("log")
     axes.set(xlim=(x.min() / 1.7, x.max() * 4), ylim=(y.max() + 0.9, max(0.5, y.min() - 1.4)))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g} s" if value >= 1000 else f"{value:g} ms")
@@ -220,7 +220,7 @@ def _overlap(one: Floats, other: Floats) -> float:
     return float(np.prod(np.maximum(sides, 0.0)))
 
 
-def _draw_diagram(study: Study, metric: str, path: Path) -> None:
+def _draw_diagram(study: MethodScores, metric: str, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     title = "processor time" if metric == SECONDS else RANKED[metric]

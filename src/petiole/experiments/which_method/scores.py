@@ -29,7 +29,7 @@ DRAW = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class MethodScores:
     """Scores of methods on data sets.
 
     Attributes
@@ -84,24 +84,24 @@ class Study:
             one[both], other[both], alpha=ALPHA, greater_is_better=is_greater_better(metric), tie_tolerance=DRAW
         )
 
-    def rows(self, kept: NDArray[np.bool_]) -> Study:
+    def rows(self, kept: NDArray[np.bool_]) -> MethodScores:
         """The study on some of the data sets."""
         names = [name for name, keep in zip(self.data_sets, kept, strict=True) if keep]
         tables = {metric: table[kept] for metric, table in self.scores.items()}
-        return Study(names, self.methods, self.partial, tables, self.n_splits)
+        return MethodScores(names, self.methods, self.partial, tables, self.n_splits)
 
-    def unseen(self) -> Study:
+    def unseen(self) -> MethodScores:
         """On the data sets that had no part in choosing the probability forest's defaults."""
         return self.rows(np.array([not had_a_part(name) for name in self.data_sets]))
 
-    def where(self, method: str) -> Study:
+    def where(self, method: str) -> MethodScores:
         """On the data sets where a method that is not everywhere has a score, with that method among the others."""
         kept = np.isfinite(self.of("log_loss", method))
         position = [*self.methods, *self.partial].index(method)
         columns = [*range(len(self.methods)), position]
         tables = {metric: table[np.ix_(kept, columns)] for metric, table in self.scores.items()}
         names = [name for name, keep in zip(self.data_sets, kept, strict=True) if keep]
-        return Study(names, [*self.methods, method], [], tables, self.n_splits)
+        return MethodScores(names, [*self.methods, method], [], tables, self.n_splits)
 
     def median_seconds(self, method: str) -> float:
         """Of fit and prediction, over data sets."""
@@ -112,12 +112,12 @@ def is_greater_better(metric: str) -> bool:
     return METRICS.get(metric, False)
 
 
-def read_study(database: str | os.PathLike[str]) -> Study:
+def read_study(database: str | os.PathLike[str]) -> MethodScores:
     """The study in a database file."""
     return study_of(read_stored(database, experiment()))
 
 
-def study_of(results: Results) -> Study:
+def study_of(results: Results) -> MethodScores:
     """Put the splits together."""
     tables = dict(results.tables)
     tables[SECONDS] = tables["fit_seconds"] + tables["predict_seconds"]
@@ -129,7 +129,7 @@ def study_of(results: Results) -> Study:
     everywhere = np.isfinite(scores["log_loss"]).all(axis=0)
     somewhere = np.isfinite(scores["log_loss"]).any(axis=0) & ~everywhere
     order = [*np.flatnonzero(everywhere), *np.flatnonzero(somewhere)]
-    return Study(
+    return MethodScores(
         results.data_sets,
         [results.methods[i] for i in np.flatnonzero(everywhere)],
         [results.methods[i] for i in np.flatnonzero(somewhere)],

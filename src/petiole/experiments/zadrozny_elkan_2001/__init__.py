@@ -25,7 +25,7 @@ from petiole.experiments.zadrozny_elkan_2001.data import (
     KDD98_SAMPLE,
     PEOPLE,
     Division,
-    Part,
+    People,
     kdd98_folder,
     load_division,
 )
@@ -49,7 +49,7 @@ BASE_RATE, ZERO, ONE = "All base rate", "All zero (C4.5 with pruning)", "All one
 PRUNED = "C4.5 with pruning, its frequencies"  # not in the paper, which says that it is a single leaf
 
 Make = Callable[[float, int, Mapping[str, Any]], Any]
-# A model from m = v, the number of trees and what all share (nominal attributes, seed).
+# A model from m = v, the number of trees and what all share (categorical features, seed).
 MODELS: dict[str, Make] = {
     BAGGED_LAPLACE: lambda _, trees, common: _bagged(trees, common, "laplace"),
     KEARNS_MANSOUR: lambda *given: PETClassifier.c44(criterion="kearns_mansour", smoothing="raw", **given[2]),
@@ -90,7 +90,7 @@ def run_cell(task: Task) -> dict[str, float]:
 
 def fitted(method: str, division: Division, strength: float, n_trees: int, seed: int) -> Any:
     """A method of the paper, fitted to the training rows."""
-    common = {"categorical_features": list(division.nominal), "random_state": seed}
+    common = {"categorical_features": list(division.categorical), "random_state": seed}
     model = MODELS[method](strength, n_trees, common)
     return model.fit(division.train.X, division.train.y, sample_weight=division.train.weights)
 
@@ -100,7 +100,7 @@ def chances_of(model: Any, X: Floats) -> Floats:
     return np.clip(model.predict_proba(X)[:, 1], 0.0, 1.0)
 
 
-def constant(method: str, division: Division, part: Part) -> Floats:
+def constant(method: str, division: Division, part: People) -> Floats:
     """The same probability for all rows."""
     value = CONSTANTS[method]
     rate = float(np.average(division.train.y, weights=division.train.weights))
@@ -122,7 +122,7 @@ def predicted_gifts(division: Division, largest: float) -> tuple[Floats, Floats]
     return design[0] @ coefficients, design[1] @ coefficients
 
 
-def judge(part: Part, chances: Floats, amounts: Floats | None, people: int) -> dict[str, float]:
+def judge(part: People, chances: Floats, amounts: Floats | None, people: int) -> dict[str, float]:
     """The four metrics of section 3: MSE and log-loss, lift, and profit scaled to a number of people."""
     proba = np.column_stack([1 - chances, chances])
     rows: dict[str, Any] = {"labels": [False, True], "sample_weight": part.weights}

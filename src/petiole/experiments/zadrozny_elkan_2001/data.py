@@ -18,20 +18,21 @@ KDD98, KDD98_SAMPLE, COIL, COIL_REDRAWN = "kdd98", "kdd98-sample", "coil2000", "
 FOLDER_VARIABLE = "PETIOLE_KDD98"
 # People in the contest's training and test set (section 3 of the paper): profits are scaled to these numbers.
 PEOPLE = (95_412, 96_367)
-# Of the seven attributes (recalled, not confirmed) under the sample's names; RFA_2A is made from LAST_GIFT_AMT.
+# Of the seven features (from memory, see docs/provenance.md) under the sample's names; RFA_2A is made from
+# LAST_GIFT_AMT.
 SAMPLE_NUMBERS = ("INCOME_GROUP", "MONTHS_SINCE_FIRST_GIFT", "MONTHS_SINCE_LAST_GIFT")
 SAMPLE_HISTORY = ("LAST_GIFT_AMT", "RECENT_AVG_GIFT_AMT")
-# Lower ends of the classes D, E, F and G of RFA_2A, in dollars, recalled from the contest's documentation.
+# Lower ends of the classes D, E, F and G of RFA_2A, in dollars (from memory, see docs/provenance.md).
 RFA_2A_DOLLARS = (5.0, 10.0, 15.0, 25.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class People:
     """Rows to train or to test on.
 
     Attributes
     ----------
-    X : array of numbers, nominal attributes as codes
+    X : array of numbers, categorical features as codes
     y : array of bool
     weights : array
         How many people each row stands for, up to a common factor.
@@ -45,8 +46,8 @@ class Part:
     gifts: Floats | None = None
     history: Floats | None = None
 
-    def rows(self, kept: Array) -> Part:
-        return Part(
+    def rows(self, kept: Array) -> People:
+        return People(
             self.X[kept],
             self.y[kept],
             self.weights[kept],
@@ -57,11 +58,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Training and test rows, and the numbers of the nominal attributes."""
+    """Training and test rows, and the numbers of the categorical features."""
 
-    train: Part
-    test: Part
-    nominal: tuple[int, ...]
+    train: People
+    test: People
+    categorical: tuple[int, ...]
 
 
 def kdd98_folder() -> Path | None:
@@ -103,13 +104,13 @@ def halves(y: Array, seed: int) -> tuple[Array, Array]:
 def redrawn(division: Division, seed: int) -> Division:
     """The same rows divided anew at random into parts of the same sizes."""
     n_train, n_test = len(division.train.y), len(division.test.y)
-    both = Part(
+    both = People(
         np.concatenate([division.train.X, division.test.X]),
         np.concatenate([division.train.y, division.test.y]),
         np.concatenate([division.train.weights, division.test.weights]),
     )
     order = np.random.default_rng(seed).permutation(n_train + n_test)
-    return Division(both.rows(order[:n_train]), both.rows(order[n_train:]), division.nominal)
+    return Division(both.rows(order[:n_train]), both.rows(order[n_train:]), division.categorical)
 
 
 @functools.lru_cache(maxsize=1)
@@ -122,12 +123,12 @@ def load_contest(folder: Path, *, check_size: bool = True) -> Division:
     parts = []
     for part, table, before, X in zip(loaded, tables, history, _coded(tables), strict=True):
         gifts = np.nan_to_num(part.description.outcomes["TARGET_D"])
-        parts.append(Part(X, table.labels == "1", np.ones(len(X)), gifts, before))
-    return Division(parts[0], parts[1], _nominal(tables[0]))
+        parts.append(People(X, table.labels == "1", np.ones(len(X)), gifts, before))
+    return Division(parts[0], parts[1], _categorical(tables[0]))
 
 
 @functools.lru_cache(maxsize=1)
-def _sample() -> Part:
+def _sample() -> People:
     from petiole.datasets.papers import kdd98_sample
 
     frame, y, description = kdd98_sample()
@@ -137,9 +138,9 @@ def _sample() -> Part:
     }
     share = columns["LIFETIME_GIFT_COUNT"] / columns["LIFETIME_PROM"]
     last_gift = np.digitize(columns["LAST_GIFT_AMT"], RFA_2A_DOLLARS).astype(np.float64)
-    attributes = [*(columns[name] for name in SAMPLE_NUMBERS), share, columns["FREQUENCY_STATUS_97NK"]]
-    return Part(
-        np.column_stack([*attributes, last_gift, columns["PEP_STAR"]]),
+    features = [*(columns[name] for name in SAMPLE_NUMBERS), share, columns["FREQUENCY_STATUS_97NK"]]
+    return People(
+        np.column_stack([*features, last_gift, columns["PEP_STAR"]]),
         y == "1",
         np.asarray(description.weights, dtype=np.float64),
         np.nan_to_num(description.outcomes["TARGET_D"]),
@@ -150,16 +151,16 @@ def _sample() -> Part:
 @functools.lru_cache(maxsize=1)
 def _coil() -> Division:
     tables = [load_raw(f"coil2000-{part}") for part in ("train", "test")]
-    parts = [Part(X, table.labels == "1", np.ones(len(X))) for X, table in zip(_coded(tables), tables, strict=True)]
-    return Division(parts[0], parts[1], _nominal(tables[0]))
+    parts = [People(X, table.labels == "1", np.ones(len(X))) for X, table in zip(_coded(tables), tables, strict=True)]
+    return Division(parts[0], parts[1], _categorical(tables[0]))
 
 
-def _nominal(table: RawTable) -> tuple[int, ...]:
+def _categorical(table: RawTable) -> tuple[int, ...]:
     return tuple(j for j, column in enumerate(table.columns.values()) if column.dtype.kind != "f")
 
 
 def _coded(tables: list[RawTable]) -> list[Floats]:
-    """Matrices of numbers; the names of a nominal attribute become codes that the tables share."""
+    """Matrices of numbers; the categories of a feature become codes that the tables share."""
     coded: list[list[Floats]] = [[] for _ in tables]
     for name, first in tables[0].columns.items():
         if first.dtype.kind == "f":

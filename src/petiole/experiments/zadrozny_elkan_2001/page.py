@@ -185,7 +185,7 @@ def _distances(results: Results) -> str:
         )
     why = (
         "The methods that the paper warns of overfit, and overfit more here. Probable reasons, none of them tested: "
-        "details of how the trees are grown, fewer rows, and other attributes (CoIL has 85 here; the paper does not "
+        "details of how the trees are grown, fewer rows, and other features (CoIL has 85 here; the paper does not "
         "say which it used, and naive Bayes gets surer of itself with each that repeats another)."
     )
     return "\n".join(["How far MSE on test rows is from print:", "", *lines, "", why])
@@ -264,11 +264,11 @@ def _protocol(results: Results) -> str:
     else:
         lines.append("- KDD'98 is the contest's own, in its own division: trials differ in ties and resamples only.")
     lines += [
-        "- The seven attributes are not named in the paper. Recalled, not confirmed: income, first gift, last gift, "
-        "gifts per promotion, frequency and amount codes (RFA_2F, RFA_2A), star (PEPSTRFL); in the sample the amount "
-        "code is made from the last gift.",
+        "- The seven features are not named in the paper. These are from memory and not checked: income, first gift, "
+        "last gift, gifts per promotion, frequency and amount codes (RFA_2F, RFA_2A), star (PEPSTRFL); in the sample "
+        "the amount code is made from the last gift.",
         "- The amount y(x) is a linear regression on the last gift and the mean of recent gifts, fitted to gifts up "
-        f"to {SETTINGS['largest_gift']:.0f} dollars (recalled, not confirmed). It is the same for all methods.",
+        f"to {SETTINGS['largest_gift']:.0f} dollars (from memory, not checked). It is the same for all methods.",
         "- How naive Bayes treats numbers is not said: ten bins of equal counts and Laplace's correction here.",
         "- How the Kearns-Mansour function was put into C4.5 is not said. Here it takes the place of the whole rule, "
         "without C4.5's growing minimum per branch, so its trees are larger.",

@@ -105,7 +105,7 @@ def judge_forests(table: StudyTable, train: Array, test: Array, task: Task) -> d
 
 
 def _growth(table: StudyTable) -> dict[str, Any]:
-    return {"categorical_features": table.nominal, "missing": "separate", "n_jobs": 1}
+    return {"categorical_features": table.categorical, "missing": "separate", "n_jobs": 1}
 
 
 def fold(y: Codes, number: int, n_folds: int, seed: int) -> tuple[Array, Array]:

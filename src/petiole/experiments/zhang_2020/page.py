@@ -123,7 +123,7 @@ def _protocol() -> str:
             "time of M-branch grow with the square of the number of leaves; here it is the formula of the paper.",
             "- Trees are not collapsed. The authors' code leaves C4.5's collapsing on.",
             f"- A draw is a difference of at most {DRAW:g}; draws do not enter the sign test.",
-            "- The random forests of figure 4: bootstrap samples, ⌈√d⌉ attributes at each node, Gini, leaves of single "
+            "- The random forests of figure 4: bootstrap samples, ⌈√d⌉ features at each node, Gini, leaves of single "
             "rows, means of leaf frequencies. The larger forests of a fold have the trees of the smaller, and "
             "forests with and without HGS have the same.",
             "- Run time: processor time of one fit (growth and estimate), one thread, C++; theirs is of Java on "
@@ -234,15 +234,15 @@ def _figure_4(scores: Scores, pictures: dict[str, str]) -> str:
     ]
     text = (
         "The paper: HGS makes forests of more than three trees worse, and one tree with HGS is better than a forest "
-        f"of 7 and close to one of 10. Here: HGS helps forests of {_sizes(_helped(scores))}, and one tree with HGS is "
-        f"better than forests of {_sizes(_beaten(scores))}. Mean RMSE:"
+        f"of 7 and close to one of 10. Here: HGS helps forests of {_sizes(_improved_sizes(scores))}, and one tree with "
+        f"HGS is better than forests of {_sizes(_beaten(scores))}. Mean RMSE:"
     )
     return _with_picture(
         f"{text}\n\n{as_markdown(header, rows)}", pictures, "figure_4", "Mean RMSE by the size of forests"
     )
 
 
-def _helped(scores: Scores) -> list[int]:
+def _improved_sizes(scores: Scores) -> list[int]:
     return [n for n in FOREST_SIZES if scores.forest(n, True) < scores.forest(n, False)]
 
 

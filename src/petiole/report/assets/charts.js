@@ -64,7 +64,7 @@ function drawReliability() {
         type: "data", symmetric: false, color, thickness: 1.4, width: 4,
         array: curve.high.map((value, k) => value - curve.came[k]), arrayminus: curve.low.map((value, k) => curve.came[k] - value),
       },
-      customdata: curve.weight, hovertemplate: "said %{x:.3f}, came true %{y:.3f} (%{customdata} rows)<extra>" + plotText(METHOD[name].title) + "</extra>",
+      customdata: curve.weight, hovertemplate: "predicted %{x:.3f}, observed %{y:.3f} (%{customdata} rows)<extra>" + plotText(METHOD[name].title) + "</extra>",
     });
     if (i === 0) {
       traces.push({
@@ -74,8 +74,8 @@ function drawReliability() {
     }
   });
   plot("chart-reliability", traces, {
-    showlegend: true, xaxis: { title: { text: "probability that was said" }, range: [-0.02, 1.02], anchor: "y2" },
-    yaxis: { title: { text: "share that came true" }, range: [-0.03, 1.03], domain: [0.26, 1] },
+    showlegend: true, xaxis: { title: { text: "predicted probability" }, range: [-0.02, 1.02], anchor: "y2" },
+    yaxis: { title: { text: "observed frequency" }, range: [-0.03, 1.03], domain: [0.26, 1] },
     yaxis2: { title: { text: "rows" }, domain: [0, 0.17], tickformat: ".0%", nticks: 3 }, bargap: 0,
   });
 }
@@ -120,8 +120,8 @@ function drawImportance() {
     error_x: { type: "data", array: rows.map((row) => row[2]), color: css("soft"), thickness: 1.2, width: 3 }, customdata: names,
     hovertemplate: "%{customdata}: %{x:.4f} bits<extra></extra>",
   }], { xaxis: { title: { text: "bits of log-loss lost" }, zerolinecolor: css("soft") }, yaxis: { tickvals: places, ticktext: names } });
-  const left = REPORT.nAttributes - rows.length;
-  document.getElementById("importance-note").textContent = left > 0 ? left + " attributes that matter less are not shown." : "";
+  const left = REPORT.nFeatures - rows.length;
+  document.getElementById("importance-note").textContent = left > 0 ? left + " features that matter less are not shown." : "";
 }
 
 const classEntries = REPORT.shownClasses.map((k) => [String(k), REPORT.classes[k]]);

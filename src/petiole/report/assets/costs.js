@@ -51,7 +51,7 @@ function thresholdPanel() {
   const best = make("button", { type: "button", id: "to-best" }, "Go to the cheapest threshold");
   panel.append(
     make("p", { class: "lead" }, `Act on “${short(name, 40)}” from which probability on? Type what each outcome costs (gains are negative) and move the threshold. `
-      + "Every row was judged by a model that has not seen it."),
+      + "Every row was scored by a model that was not fitted to it."),
     make("div", { class: "cost-grid" },
       make("div", {},
         make("div", { class: "controls" }, make("label", { for: "cost-method" }, "Method"), method),
@@ -84,7 +84,7 @@ function thresholdPanel() {
     const least = cheapest(tally);
     const never = (totals[1] * cost[negative][positive] + totals[0] * cost[negative][negative]) / rows;
     const always = (totals[1] * cost[positive][positive] + totals[0] * cost[positive][negative]) / rows;
-    set("threshold-note", (Number.isFinite(theory) ? `By these costs true probabilities call for ${theory.toFixed(3)}. ` : "By these costs no threshold is best: acting does not pay more for probable rows. ")
+    set("threshold-note", (Number.isFinite(theory) ? `With these costs the best threshold for calibrated probabilities is ${theory.toFixed(3)}. ` : "With these costs no threshold is best: acting does not pay more for probable rows. ")
       + `Cheapest on these rows: ${(least / STEPS).toFixed(2)}, at ${figure(costAt(tally, least))} per row; never acting costs ${figure(never)}, always ${figure(always)}.`);
     const traces = REPORT.shown.map((key) => ({
       x: grid.map((at) => at / STEPS), y: grid.map((at) => costAt(tallies[key], at)), mode: "lines", name: plotText(METHOD[key].title),
@@ -149,8 +149,8 @@ function matrixPanel() {
     const found = Object.fromEntries(REPORT.shown.map((key) => [key, DECISION.editable ? ruleCosts(key) : DECISION.rules[key]]));
     const constant = DECISION.editable ? constantRule() : DECISION.constant;
     body.replaceChildren(...REPORT.shown.map((key) => make("tr", {}, make("th", { scope: "row" }, METHOD[key].title), ...RULES.map(([rule]) => make("td", { class: "number" }, figure(found[key][rule]))))));
-    words.textContent = `Always to predict “${REPORT.classes[constant.class]}” would cost ${figure(constant.cost)} per row.`
-      + (DECISION.editable && DECISION.rows.of > DECISION.rows.truth.length ? ` Worked out on ${figure(DECISION.rows.truth.length)} rows drawn from ${figure(DECISION.rows.of)}.` : "");
+    words.textContent = `Always predicting “${REPORT.classes[constant.class]}” would cost ${figure(constant.cost)} per row.`
+      + (DECISION.editable && DECISION.rows.of > DECISION.rows.truth.length ? ` Computed on ${figure(DECISION.rows.truth.length)} rows drawn from ${figure(DECISION.rows.of)}.` : "");
     plot("chart-cost", RULES.map(([rule, title], i) => ({
       y: REPORT.shown.map((_, place) => place), x: REPORT.shown.map((key) => found[key][rule]), type: "bar", orientation: "h", name: title,
       marker: { color: css(i ? "m1" : "m0") }, hovertemplate: "%{x:.4g} per row<extra>" + title + "</extra>",

@@ -1,0 +1,143 @@
+"""Rows in the leaves of a forest, and what can be asked about them there.
+
+Estimates do not need to know how the rows came to their leaves. They are sent down the trees as they are here, and with
+noise on their values in :mod:`petiole._dual`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole import _core
+from petiole._forest.forest import Forest
+from petiole._forest.plan import GrownForest
+from petiole._table.rows import EncodedRows
+
+Floats = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.uint32]
+
+
+class FiledVotes(NamedTuple):
+    """MOB-ESP's leaf matrices, and how the trees vote."""
+
+    tables: _core.VoteTables
+    ballot: _core.Ballot
+
+
+class Queries(Protocol):
+    """New rows in the leaves of one forest."""
+
+    def means(self, tables: _core.LeafTables, rows: Positions | None = None) -> Floats:
+        """The mean over trees of the tables' rows, for all queries or for those listed."""
+
+    def look_up(
+        self, filed: FiledVotes, n_voters: int, which: _core.VoteRows, tables: _core.LeafTables | None
+    ) -> tuple[Floats, Floats | None]:
+        """The frequencies that leaves keep for the vote of the first trees, NaN where there are none; and the means of
+        tables."""
+
+
+class UnseenRows(Protocol):
+    """Training rows in the leaves of one forest, each asked only in trees that have not seen it."""
+
+    def means(self, tables: _core.LeafTables, rows: Positions | None = None) -> Floats:
+        """The mean over trees of the tables' rows; NaN where all trees have seen a row."""
+
+    def frequencies(self, counts: _core.LeafTables, oob_weight: float, rows: Positions | None = None) -> Floats:
+        """The mean frequency in counts that hold out-of-bag rows ``oob_weight`` times, the row itself taken out."""
+
+    def look_up(self, filed: FiledVotes, which: _core.VoteRows, oob_weight: float) -> Floats:
+        """The frequencies that leaves keep for the out-of-bag vote, the row itself taken out; NaN where nothing is
+        left."""
+
+
+class PlainQueries:
+    """Queries that are sent down the trees as they are."""
+
+    def __init__(self, forest: Forest, matrix: npt.NDArray[Any], n_threads: int) -> None:
+        self.router = forest.router
+        self.matrix = matrix
+        self.n_threads = n_threads
+
+    def means(self, tables: _core.LeafTables, rows: Positions | None = None) -> Floats:
+        matrix = self.matrix if rows is None else self.matrix[rows]
+        means: Floats = self.router.average(matrix, tables, None, False, self.n_threads)[0]
+        return means
+
+    def look_up(
+        self, filed: FiledVotes, n_voters: int, which: _core.VoteRows, tables: _core.LeafTables | None
+    ) -> tuple[Floats, Floats | None]:
+        _, _, proba, means = filed.tables.look_up(
+            self.router, self.matrix, filed.ballot, n_voters, which, tables, self.n_threads
+        )
+        return proba, means
+
+
+class OutOfBagRows:
+    """Training rows in the trees that were grown on samples of them: all, or those selected."""
+
+    def __init__(
+        self, members: _core.Members, rows: EncodedRows, n_threads: int, selected: Positions | None = None
+    ) -> None:
+        self.members = members
+        self.rows = rows
+        self.n_threads = n_threads
+        self.selected = selected
+        self._voted: tuple[Any, Any, Any] | None = None
+
+    @classmethod
+    def of(cls, grown: GrownForest, n_threads: int) -> OutOfBagRows:
+        """The rows that a forest was grown on."""
+        assert grown.members is not None
+        return cls(grown.members, grown.rows, n_threads)
+
+    def select(self, selected: Positions) -> OutOfBagRows:
+        """Some of all rows, by their positions."""
+        some = OutOfBagRows(self.members, self.rows, self.n_threads, selected)
+        some._voted = self._voted
+        return some
+
+    def vote(self, ballot: _core.Ballot) -> tuple[npt.NDArray[np.int32], Floats]:
+        """The winner and the votes of each of all rows, by the trees that have not seen it; worked out once."""
+        if self._voted is None or self._voted[0] is not ballot:
+            self._voted = (ballot, *_core.out_of_bag_votes(self.members, ballot, self.n_threads))
+        _, winners, votes = self._voted
+        return winners, votes
+
+    def means(self, tables: _core.LeafTables, rows: Positions | None = None) -> Floats:
+        return np.asarray(_core.out_of_bag_average(self.members, tables, self._picked(rows), self.n_threads))
+
+    def frequencies(self, counts: _core.LeafTables, oob_weight: float, rows: Positions | None = None) -> Floats:
+        labels, weights = self.rows.labels, self.rows.weights
+        return np.asarray(
+            _core.out_of_bag_frequencies(
+                self.members, counts, oob_weight, labels, weights, self._picked(rows), self.n_threads
+            )
+        )
+
+    def look_up(self, filed: FiledVotes, which: _core.VoteRows, oob_weight: float) -> Floats:
+        winners, votes = self.vote(filed.ballot)
+        labels, weights = self.rows.labels, self.rows.weights
+        return np.asarray(
+            filed.tables.out_of_bag(self.members, winners, votes, which, labels, weights, self.selected, self.n_threads)
+        )
+
+    def _picked(self, rows: Positions | None) -> Positions | None:
+        if rows is None:
+            return self.selected
+        return rows if self.selected is None else self.selected[rows]
+
+
+def filled(proba: Floats, instead: Floats) -> Floats:
+    """Rows of NaN replaced by those of another table."""
+    lost = np.isnan(proba[:, 0])
+    return np.where(lost[:, np.newaxis], instead, proba) if lost.any() else proba
+
+
+def lost_rows(proba: Floats) -> Positions | None:
+    """The positions of rows that are NaN; None if there is none, which is the rule."""
+    lost = np.isnan(proba[:, 0])
+    return np.flatnonzero(lost).astype(np.uint32) if lost.any() else None

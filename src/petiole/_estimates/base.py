@@ -1,0 +1,131 @@
+"""The interface of estimates."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole import _core
+from petiole._estimates.asking import PlainQueries, Queries, UnseenRows
+from petiole._estimates.single_tree import SingleTree
+from petiole._forest.forest import Forest
+from petiole._table.rows import EncodedRows
+
+Floats = npt.NDArray[np.float64]
+# Answers for training rows, from where they are in each forest of an estimate.
+UnseenAnswer = Callable[[Sequence[UnseenRows]], Floats]
+
+
+class Estimate(Protocol):
+    """Class probabilities from the leaves of one or several forests. Estimates are immutable."""
+
+    @property
+    def structure(self) -> Sequence[bytes]:
+        """Equal for estimates whose trees have the same splits, whatever their counts."""
+
+    @property
+    def looks_up_votes(self) -> bool:
+        """Whether a query's leaves in all trees are needed at once, so that few queries are asked at a time."""
+
+    def predict(self, matrix: npt.NDArray[Any], n_threads: int) -> Floats:
+        """Class probabilities of encoded rows."""
+
+    def answer(self, queries: Iterable[Queries]) -> Floats:
+        """The same for queries that are in the leaves of each forest already, in whatever way they came there."""
+
+    # Rows that are counted later.
+
+    def check_updatable(self) -> None:
+        """Raise ValueError if later rows would not change any answer."""
+
+    def counts_of(self, rows: EncodedRows, n_threads: int) -> tuple[Any, ...]:
+        """The counts that later rows add, for each forest or for the tree."""
+
+    def held_counts(self) -> tuple[Any, ...]:
+        """The counts of all rows so far."""
+
+    def with_counts(self, counts: Sequence[Any], decay: float, class_weights: Floats | None, n_threads: int) -> Self:
+        """Earlier counts times ``decay`` plus others; ``class_weights`` are those of all rows counted then."""
+
+
+class ForestEstimate(Estimate, Protocol):
+    """An estimate of forests, whose training rows can be asked out of bag."""
+
+    @property
+    def forests(self) -> Sequence[Forest]:
+        """The forests, kind after kind."""
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the answer is a mean over trees, so that its slopes are those of :meth:`mean_tables`."""
+
+    @property
+    def leaves_rows_out(self) -> bool:
+        """Whether an unseen row is taken out of the counts in which it is looked up."""
+
+    def unseen_answer(self, n_threads: int) -> UnseenAnswer:
+        """Answers for training rows by the trees that have not seen them, NaN where there is no such tree.
+
+        The tables that this needs are made once, however often it is called.
+        """
+
+    def mean_tables(self) -> list[_core.LeafTables]:
+        """For each forest tables of its trees' own rows, whose mean over trees is the answer or near it."""
+
+    def spread_tables(self, n_threads: int) -> list[_core.LeafTables]:
+        """For each forest the tables of its single trees, from which the standard deviation over trees is computed."""
+
+    def single_trees(self) -> Iterator[SingleTree]:
+        """The trees one by one, kind after kind, each with an estimate of its own."""
+
+    def joined(self, others: Sequence[Self], prior: Floats, class_weights: Floats) -> Self:
+        """One estimate with the trees of this one and of others.
+
+        ``prior`` has the weights of classes in all training rows, ``class_weights`` those in all rows counted.
+        """
+
+
+class OneForest(ABC):
+    """What estimates of a single forest have in common."""
+
+    forest: Forest
+
+    @property
+    def forests(self) -> Sequence[Forest]:
+        return [self.forest]
+
+    @property
+    def structure(self) -> Sequence[bytes]:
+        return [self.forest.structure]
+
+    def predict(self, matrix: npt.NDArray[Any], n_threads: int) -> Floats:
+        return self.answer([PlainQueries(self.forest, matrix, n_threads)])
+
+    @abstractmethod
+    def answer(self, queries: Iterable[Queries]) -> Floats:
+        """Class probabilities of queries in the leaves of the forest."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An estimate as it was fitted, with what is known of the rows that it was fitted on.
+
+    Attributes
+    ----------
+    estimate : ForestEstimate
+    out_of_bag : array of shape (n_rows, n_classes), optional
+        Its answers for the training rows by the trees that have not seen them, if these were asked for.
+    log_loss : float, optional
+        In bits on the out-of-bag rows from which weights were learned.
+    component_log_loss : dict from component to the same, optional
+    """
+
+    estimate: ForestEstimate
+    out_of_bag: Floats | None = None
+    log_loss: float | None = None
+    component_log_loss: dict[str, float] | None = None

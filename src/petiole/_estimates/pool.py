@@ -1,0 +1,349 @@
+"""The pool: a logarithmic opinion pool of every component of every kind of trees."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole import _core
+from petiole._estimates.asking import FiledVotes, OutOfBagRows, PlainQueries, Positions, Queries, UnseenRows, filled
+from petiole._estimates.base import Fit, UnseenAnswer
+from petiole._estimates.components import Component, OwnRows
+from petiole._estimates.leaf_tables import frequency_tables
+from petiole._estimates.scores import mean_log_loss
+from petiole._estimates.single_tree import SingleTree
+from petiole._estimates.vote_look_up import make_ballot
+from petiole._forest.forest import Forest
+from petiole._forest.leaf_counts import ForestCounts, Tally, VoteCounts, recounted, refiled, tally_rows
+from petiole._forest.log_pool import LogPool, fit_pool
+from petiole._table.rows import EncodedRows
+from petiole.smoothing import Laplace, Raw
+
+Floats = npt.NDArray[np.float64]
+
+# A few unknowns are learned from no more rows than these.
+MOST_POOL_ROWS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The trees of one kind, and the tables of their leaves.
+
+    Attributes
+    ----------
+    forest : Forest
+    filed : FiledVotes
+    components : tuple of Component
+    tables : LeafTables
+        The tables of "raw", by which gaps of other components are filled, and of all components, side by side.
+    columns : tuple of slice
+        Where the tables of each component are; empty for one that looks up votes.
+    """
+
+    forest: Forest
+    filed: FiledVotes
+    components: tuple[Component, ...]
+    tables: _core.LeafTables
+    columns: tuple[slice, ...]
+
+    @classmethod
+    def of(cls, forest: Forest, filed: FiledVotes, components: tuple[Component, ...], n_threads: int) -> Part:
+        return Statistics.of(forest, filed, components, n_threads).finished()
+
+    @functools.cached_property
+    def n_classes(self) -> int:
+        return self.forest.core.n_classes
+
+    @functools.cached_property
+    def n_trees(self) -> int:
+        return len(self.forest)
+
+    @functools.cached_property
+    def looks_up_votes(self) -> bool:
+        return any(component.looks_up_votes for component in self.components)
+
+    def answer(self, queries: Queries) -> list[Floats]:
+        """The probabilities of queries by each component."""
+        n_classes, votes = self.n_classes, None
+        if self.looks_up_votes:
+            votes, means = queries.look_up(self.filed, self.n_trees, _core.VoteRows.shared, self.tables)
+            assert means is not None
+        else:
+            means = queries.means(self.tables)
+        raw = means[:, :n_classes]
+        answers = []
+        for component, columns in zip(self.components, self.columns, strict=True):
+            if isinstance(component, OwnRows):
+                answers.append(raw)
+                continue
+            answer = votes if component.looks_up_votes else component.answer(means[:, columns], n_classes)
+            assert answer is not None
+            answers.append(filled(answer, raw))
+        return answers
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """The counts of the components at the leaves of one kind of trees, from which their tables are made."""
+
+    forest: Forest
+    filed: FiledVotes
+    components: tuple[Component, ...]
+    raw: _core.LeafTables
+    counts: tuple[_core.LeafTables | None, ...]
+    n_threads: int
+
+    @classmethod
+    def of(cls, forest: Forest, filed: FiledVotes, components: tuple[Component, ...], n_threads: int) -> Statistics:
+        raw = OwnRows().count(forest, n_threads)
+        counts = tuple(
+            raw if isinstance(component, OwnRows) else component.count(forest, n_threads) for component in components
+        )
+        return cls(forest, filed, components, raw, counts, n_threads)
+
+    def unseen(self, unseen: UnseenRows) -> list[Floats]:
+        """The probabilities of training rows by each component, from the trees that have not seen them."""
+        raw = unseen.means(self.raw)
+        return [
+            raw if isinstance(component, OwnRows) else filled(component.unseen(counts, unseen, self.filed), raw)
+            for component, counts in zip(self.components, self.counts, strict=True)
+        ]
+
+    def finished(self) -> Part:
+        """The part that these statistics make; they are used up."""
+        n_classes = self.forest.core.n_classes
+        tables, columns, at = [self.raw], [], n_classes
+        for component, counts in zip(self.components, self.counts, strict=True):
+            if isinstance(component, OwnRows):
+                columns.append(slice(0, n_classes))
+                continue
+            own = [] if counts is None else component.tables(self.forest, counts, self.n_threads)
+            width = sum(table.n_columns for table in own)
+            columns.append(slice(at, at + width))
+            tables, at = tables + own, at + width
+        beside = _core.LeafTables.side_by_side(tables)
+        return Part(self.forest, self.filed, self.components, beside, tuple(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class PooledComponents:
+    """All components of all kinds of trees, and the base rates, in a logarithmic opinion pool.
+
+    Attributes
+    ----------
+    parts : list of Part
+    pool : LogPool
+    names : list of str
+        Of the components in the order of the pool's weights; the base rates come last.
+    prior : array
+        The weight of each class in the training rows, which decides ties between votes.
+    base_rates : array
+        The share of each class among all rows counted.
+    """
+
+    parts: list[Part]
+    pool: LogPool
+    names: list[str]
+    prior: Floats
+    base_rates: Floats
+
+    looks_up_votes = True
+    leaves_rows_out = True
+    is_mean = False
+
+    @property
+    def forests(self) -> Sequence[Forest]:
+        return [part.forest for part in self.parts]
+
+    @property
+    def structure(self) -> Sequence[bytes]:
+        return [part.forest.structure for part in self.parts]
+
+    def predict(self, matrix: npt.NDArray[Any], n_threads: int) -> Floats:
+        return self.answer(PlainQueries(part.forest, matrix, n_threads) for part in self.parts)
+
+    def answer(self, queries: Iterable[Queries]) -> Floats:
+        return self.pool.combine(self.components_of(queries))
+
+    def components_of(self, queries: Iterable[Queries]) -> list[Floats]:
+        """The probabilities of queries by each component, in the order of ``names``."""
+        asked = zip(self.parts, queries, strict=True)
+        return with_base_rates([proba for part, rows in asked for proba in part.answer(rows)], self.base_rates)
+
+    def component_proba(self, matrix: npt.NDArray[Any], n_threads: int) -> list[Floats]:
+        """The probabilities of encoded rows by each component."""
+        return self.components_of(PlainQueries(part.forest, matrix, n_threads) for part in self.parts)
+
+    def relearned(self, rows: EncodedRows, n_threads: int) -> PooledComponents:
+        """The same components with weights learned from rows that no leaf has counted."""
+        answers = self.component_proba(rows.matrix, n_threads)
+        starts = pool_starts(len(answers))
+        return replace(self, pool=fit_pool(answers, rows.labels, rows.weights, starts, self.pool.floor, n_threads))
+
+    # Out of bag.
+
+    def unseen_answer(self, n_threads: int) -> UnseenAnswer:
+        statistics = [Statistics.of(part.forest, part.filed, part.components, n_threads) for part in self.parts]
+
+        def answer(unseen: Sequence[UnseenRows]) -> Floats:
+            asked = zip(statistics, unseen, strict=True)
+            found = [proba for of_part, rows in asked for proba in of_part.unseen(rows)]
+            return self.pool.combine(with_base_rates(found, self.base_rates))
+
+        return answer
+
+    def mean_tables(self) -> list[_core.LeafTables]:
+        return [frequency_tables(part.forest, Laplace(), 0.0) for part in self.parts]
+
+    def spread_tables(self, n_threads: int) -> list[_core.LeafTables]:
+        return [frequency_tables(part.forest, Raw(), 1.0, n_threads) for part in self.parts]
+
+    def single_trees(self) -> Iterator[SingleTree]:
+        return (SingleTree.in_forest(tree, Raw(), 1.0) for part in self.parts for tree in part.forest)
+
+    # Rows that are counted later.
+
+    def check_updatable(self) -> None:
+        names = tuple(component.name for component in self.parts[0].components)
+        if set(names) == {OwnRows.name}:
+            raise ValueError(
+                f"components={names!r}: these look at the rows of the trees' samples alone, so that later "
+                "rows would change nothing: fit with 'eb', 'oob', 'votes' or 'coarse' among them"
+            )
+
+    def counts_of(self, rows: EncodedRows, n_threads: int) -> tuple[Tally, ...]:
+        return tuple(
+            tally_rows(part.forest, rows, distinct=True, ballot=part.filed.ballot, n_threads=n_threads)
+            for part in self.parts
+        )
+
+    def held_counts(self) -> tuple[Tally, ...]:
+        return tuple(Tally(ForestCounts.of(part.forest), VoteCounts(part.filed.tables)) for part in self.parts)
+
+    def with_counts(
+        self, counts: Sequence[Tally], decay: float, class_weights: Floats | None, n_threads: int
+    ) -> PooledComponents:
+        assert class_weights is not None
+        parts = []
+        for part, tally in zip(self.parts, counts, strict=True):
+            forest = recounted(part.forest, tally.counts, decay, n_threads)
+            filed = FiledVotes(refiled(part.filed.tables, tally, decay, 1.0), make_ballot(forest, self.prior))
+            parts.append(Part.of(forest, filed, part.components, n_threads))
+        return replace(self, parts=parts, base_rates=class_weights / class_weights.sum())
+
+    # Several in one.
+
+    def joined(self, others: Sequence[PooledComponents], prior: Floats, class_weights: Floats) -> PooledComponents:
+        """Parts kind by kind; pools are averaged by their numbers of trees."""
+        every = [self, *others]
+        if any(one.names != self.names for one in every):
+            raise ValueError("the models differ in max_features or components: merge equals")
+        share = np.array([sum(map(len, one.forests)) for one in every], dtype=float)
+        share /= share.sum()
+        pool = LogPool(
+            np.tensordot(share, [one.pool.weights for one in every], 1),
+            np.tensordot(share, [one.pool.intercepts for one in every], 1),
+            self.pool.floor,
+        )
+        parts = []
+        for of_kind in zip(*(one.parts for one in every), strict=True):
+            forest = Forest.joined([part.forest for part in of_kind])
+            tables = _core.VoteTables.joined([part.filed.tables for part in of_kind], 1.0)
+            parts.append(Part.of(forest, FiledVotes(tables, make_ballot(forest, prior)), of_kind[0].components, 1))
+        return PooledComponents(parts, pool, self.names, prior, class_weights / class_weights.sum())
+
+
+def fit_pooled_components(
+    forests: Sequence[Forest],
+    filed: Sequence[FiledVotes],
+    unseen: Sequence[OutOfBagRows],
+    components: tuple[Component, ...],
+    names: list[str],
+    *,
+    prior: Floats,
+    learn_from: Positions,
+    floor: float,
+    answer_all: bool,
+    n_threads: int,
+) -> Fit:
+    """Learn the weight of each component.
+
+    Parameters
+    ----------
+    forests, filed, unseen : for each kind of trees
+        The trees, their leaf matrices of votes, and where rows are in them.
+    components : tuple of Component
+    names : list of str
+        Of all components of all kinds, the base rates last.
+    prior : array
+        The weight of each class in all training rows.
+    learn_from : positions of the rows, among those of ``unseen``, from which weights are learned
+    floor : float
+        Probabilities are raised to this.
+    answer_all : bool
+        Whether to answer all rows of ``unseen`` out of bag, not only those that weights are learned from.
+    """
+    asked = unseen if answer_all else [rows.select(learn_from) for rows in unseen]
+    answers, parts = [], []
+    for forest, votes, rows_of_kind in zip(forests, filed, asked, strict=True):
+        of_kind, part = _answers_and_part(Statistics.of(forest, votes, components, n_threads), rows_of_kind)
+        answers.append(of_kind)
+        parts.append(part)
+    base_rates = prior / prior.sum()
+    all_answers = with_base_rates([proba for of_kind in answers for proba in of_kind], base_rates)
+    learned = [proba[learn_from] for proba in all_answers] if answer_all else all_answers
+    known = ~np.isnan([proba[:, 0] for proba in learned]).any(axis=0)
+    rows, learned = unseen[0].rows.take(learn_from[known]), [proba[known] for proba in learned]
+    pool = fit_pool(learned, rows.labels, rows.weights, pool_starts(len(names)), floor, n_threads)
+    out_of_bag = None
+    if answer_all:
+        out_of_bag = pool.combine(with_base_rates(_known_to_others(answers), base_rates))
+    return Fit(
+        PooledComponents(parts, pool, names, prior, base_rates),
+        out_of_bag,
+        mean_log_loss(pool.combine(learned), rows),
+        {name: mean_log_loss(proba, rows) for name, proba in zip(names, learned, strict=True)},
+    )
+
+
+def _answers_and_part(statistics: Statistics, unseen: UnseenRows) -> tuple[list[Floats], Part]:
+    """What the statistics of one kind of trees teach, and what becomes of them; then their counts are gone."""
+    return statistics.unseen(unseen), statistics.finished()
+
+
+def with_base_rates(components: list[Floats], base_rates: Floats) -> list[Floats]:
+    """Components, and last the base rates for each of their rows."""
+    return [*components, np.repeat(base_rates[np.newaxis], len(components[0]), axis=0)]
+
+
+def pool_starts(n_components: int) -> Floats:
+    """Equal weights that sum to one; the base rates, which come last, start at 0."""
+    return np.append(np.full(n_components - 1, 1.0 / (n_components - 1)), 0.0)
+
+
+def pool_rows(n_rows: int, seed: int) -> Positions:
+    """The rows from which the pool is learned: all, or a random selection if there are many."""
+    if n_rows <= MOST_POOL_ROWS:
+        return np.arange(n_rows, dtype=np.uint32)
+    drawn = np.random.default_rng(seed).choice(n_rows, MOST_POOL_ROWS, replace=False)
+    return np.sort(drawn).astype(np.uint32)
+
+
+def _known_to_others(parts: Sequence[Sequence[Floats]]) -> list[Floats]:
+    """All components of all parts; where all trees of a part have seen a row, the probabilities of the other parts."""
+    for same in zip(*parts, strict=True):
+        lost = [np.isnan(proba[:, 0]) for proba in same]
+        if not any(rows.any() for rows in lost):
+            continue
+        sums = np.sum([np.nan_to_num(proba) for proba in same], axis=0)
+        n_known = np.sum([~rows for rows in lost], axis=0)[:, np.newaxis]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = sums / n_known
+        for proba, rows in zip(same, lost, strict=True):
+            proba[rows] = mean[rows]
+    return [proba for part in parts for proba in part]

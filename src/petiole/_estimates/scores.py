@@ -1,0 +1,73 @@
+"""How good out-of-bag answers are."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole._table.rows import EncodedRows
+from petiole.smoothing.base import LEAST_PROBABILITY
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OutOfBagScores:
+    """Weighted means over rows; NaN if there is none."""
+
+    log_loss: float  # in bits
+    brier: float  # summed over classes
+    accuracy: float
+
+
+def score(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> OutOfBagScores:
+    """How good the probabilities of some rows are."""
+    total = weights.sum()
+    if not total > 0:
+        return OutOfBagScores(*(3 * [float("nan")]))
+    own = proba[np.arange(len(labels)), labels]
+    # Rounding may leave a probability above 1 and a square below 0 by a bit, and a loss is at least 0.
+    squares = np.maximum((proba**2).sum(axis=1) - 2 * own + 1, 0.0)
+    bits = -np.log2(np.clip(own, LEAST_PROBABILITY, 1.0)) + 0.0  # not -0.0
+    return OutOfBagScores(
+        log_loss=float(weights @ bits / total),
+        brier=float(weights @ squares / total),
+        accuracy=float(weights @ (proba.argmax(axis=1) == labels) / total),
+    )
+
+
+def score_rows(proba: Floats, rows: EncodedRows) -> OutOfBagScores:
+    """How good answers are that may be lacking (NaN) for some rows, which are passed over."""
+    known = ~np.isnan(proba[:, 0])
+    return score(proba[known], rows.labels[known], rows.weights_or_ones()[known])
+
+
+def mean_log_loss(proba: Floats, rows: EncodedRows) -> float:
+    """Log-loss in bits of the rows that have probabilities; NaN if none has."""
+    return score_rows(proba, rows).log_loss
+
+
+@dataclass(frozen=True)
+class OutOfBag:
+    """Out-of-bag answers for all training rows, the classes decided for, and how good they are."""
+
+    proba: Floats
+    decision: npt.NDArray[np.int64]
+    scores: OutOfBagScores
+
+
+def judge_out_of_bag(proba: Floats, rows: EncodedRows, stacklevel: int = 4) -> OutOfBag:
+    """Decide and score; rows without an answer get the most frequent class, and a warning gives their number."""
+    known = ~np.isnan(proba[:, 0])
+    if not known.all():
+        warnings.warn(
+            f"{np.count_nonzero(~known)} of {len(known)} rows are in the samples of all trees and have no out-of-bag "
+            "probabilities: more trees (n_estimators) help",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    decision = np.where(known, np.nan_to_num(proba).argmax(axis=1), rows.class_weights().argmax())
+    return OutOfBag(proba, decision, score_rows(proba, rows))
