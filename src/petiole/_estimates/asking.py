@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole._estimates.cross_fitted import CrossFitted, Folding
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest
 from petiole._table.rows import EncodedRows
@@ -39,6 +40,9 @@ class Queries(Protocol):
         """The frequencies that leaves keep for the vote of the first trees, NaN where there are none; and the means of
         tables."""
 
+    def ask(self, model: CrossFitted) -> Floats:
+        """The probabilities by a model that is no forest."""
+
 
 class UnseenRows(Protocol):
     """Training rows in the leaves of one forest, each asked only in trees that have not seen it."""
@@ -52,6 +56,9 @@ class UnseenRows(Protocol):
     def look_up(self, filed: FiledVotes, which: _core.VoteRows, oob_weight: float) -> Floats:
         """The frequencies that leaves keep for the out-of-bag vote, the row itself taken out; NaN where nothing is
         left."""
+
+    def ask(self, model: CrossFitted, folding: Folding) -> Floats:
+        """The probabilities by a model that is no forest, each row asked in a fold that it was kept out of."""
 
 
 class PlainQueries:
@@ -74,6 +81,9 @@ class PlainQueries:
             self.router, self.matrix, filed.ballot, n_voters, which, tables, self.n_threads
         )
         return proba, means
+
+    def ask(self, model: CrossFitted) -> Floats:
+        return model.answer(self.matrix, self.n_threads)
 
 
 class OutOfBagRows:
@@ -124,6 +134,10 @@ class OutOfBagRows:
         return np.asarray(
             filed.tables.out_of_bag(self.members, winners, votes, which, labels, weights, self.selected, self.n_threads)
         )
+
+    def ask(self, model: CrossFitted, folding: Folding) -> Floats:
+        chosen = slice(None) if self.selected is None else self.selected
+        return model.unseen(self.rows.matrix[chosen], folding.of(self.rows.labels)[chosen], self.n_threads)
 
     def _picked(self, rows: Positions | None) -> Positions | None:
         if rows is None:

@@ -15,6 +15,7 @@ from petiole._estimates.asking import FiledVotes, OutOfBagRows, PlainQueries, Po
 from petiole._estimates.base import Fit, UnseenAnswer
 from petiole._estimates.components import Component, OwnRows
 from petiole._estimates.leaf_tables import frequency_tables
+from petiole._estimates.members import FittedMembers, PoolMembers
 from petiole._estimates.scores import mean_log_loss
 from petiole._estimates.single_tree import SingleTree
 from petiole._estimates.vote_look_up import make_ballot
@@ -26,8 +27,12 @@ from petiole.smoothing import Laplace, Raw
 
 Floats = npt.NDArray[np.float64]
 
+# The name of the base rates, the last component of every pool.
+PRIOR = "prior"
 # A few unknowns are learned from no more rows than these.
 MOST_POOL_ROWS = 20_000
+# Where the pool has members that are no forests, the part of the weight that statistics of leaves start with.
+SHARE_OF_LEAVES = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +137,17 @@ class Statistics:
 
 @dataclass(frozen=True, eq=False)
 class PooledComponents:
-    """All components of all kinds of trees, and the base rates, in a logarithmic opinion pool.
+    """All components of all kinds of trees, models that are no forests, and the base rates, in a logarithmic opinion
+    pool.
 
     Attributes
     ----------
     parts : list of Part
+    members : PoolMembers
+        The models that are no forests.
     pool : LogPool
     names : list of str
-        Of the components in the order of the pool's weights; the base rates come last.
+        Of the components in the order of the pool's weights: those of each part, the members, the base rates.
     prior : array
         The weight of each class in the training rows, which decides ties between votes.
     base_rates : array
@@ -147,6 +155,7 @@ class PooledComponents:
     """
 
     parts: list[Part]
+    members: PoolMembers
     pool: LogPool
     names: list[str]
     prior: Floats
@@ -155,6 +164,11 @@ class PooledComponents:
     looks_up_votes = True
     leaves_rows_out = True
     is_mean = False
+
+    @property
+    def names_of_leaves(self) -> list[str]:
+        """The components that are statistics of leaves."""
+        return self.names[: len(self.names) - len(self.members.names) - 1]
 
     @property
     def forests(self) -> Sequence[Forest]:
@@ -172,8 +186,12 @@ class PooledComponents:
 
     def components_of(self, queries: Iterable[Queries]) -> list[Floats]:
         """The probabilities of queries by each component, in the order of ``names``."""
-        asked = zip(self.parts, queries, strict=True)
-        return with_base_rates([proba for part, rows in asked for proba in part.answer(rows)], self.base_rates)
+        found, by_members = [], []
+        for part, rows in zip(self.parts, queries, strict=True):
+            found += part.answer(rows)
+            if part is self.parts[0]:
+                by_members = [rows.ask(model) for model in self.members.models.values()]
+        return with_base_rates(found + by_members, self.base_rates)
 
     def component_proba(self, matrix: npt.NDArray[Any], n_threads: int) -> list[Floats]:
         """The probabilities of encoded rows by each component."""
@@ -182,7 +200,7 @@ class PooledComponents:
     def relearned(self, rows: EncodedRows, n_threads: int) -> PooledComponents:
         """The same components with weights learned from rows that no leaf has counted."""
         answers = self.component_proba(rows.matrix, n_threads)
-        starts = pool_starts(len(answers))
+        starts = pool_starts(len(self.names_of_leaves), len(self.members.names))
         return replace(self, pool=fit_pool(answers, rows.labels, rows.weights, starts, self.pool.floor, n_threads))
 
     # Out of bag.
@@ -193,6 +211,7 @@ class PooledComponents:
         def answer(unseen: Sequence[UnseenRows]) -> Floats:
             asked = zip(statistics, unseen, strict=True)
             found = [proba for of_part, rows in asked for proba in of_part.unseen(rows)]
+            found += [unseen[0].ask(model, self.members.folding) for model in self.members.models.values()]
             return self.pool.combine(with_base_rates(found, self.base_rates))
 
         return answer
@@ -239,23 +258,20 @@ class PooledComponents:
     # Several in one.
 
     def joined(self, others: Sequence[PooledComponents], prior: Floats, class_weights: Floats) -> PooledComponents:
-        """Parts kind by kind; pools are averaged by their numbers of trees."""
+        """Parts kind by kind, members name by name; pools are averaged by their numbers of trees."""
         every = [self, *others]
-        if any(one.names != self.names for one in every):
+        if any(one.names_of_leaves != self.names_of_leaves for one in every):
             raise ValueError("the models differ in max_features or components: merge equals")
+        members = self.members.joined([one.members for one in others])
+        names = [*self.names_of_leaves, *members.names, PRIOR]
         share = np.array([sum(map(len, one.forests)) for one in every], dtype=float)
-        share /= share.sum()
-        pool = LogPool(
-            np.tensordot(share, [one.pool.weights for one in every], 1),
-            np.tensordot(share, [one.pool.intercepts for one in every], 1),
-            self.pool.floor,
-        )
+        pool = LogPool.mean([one.pool.placed(one.names, names) for one in every], share / share.sum())
         parts = []
         for of_kind in zip(*(one.parts for one in every), strict=True):
             forest = Forest.joined([part.forest for part in of_kind])
             tables = _core.VoteTables.joined([part.filed.tables for part in of_kind], 1.0)
             parts.append(Part.of(forest, FiledVotes(tables, make_ballot(forest, prior)), of_kind[0].components, 1))
-        return PooledComponents(parts, pool, self.names, prior, class_weights / class_weights.sum())
+        return PooledComponents(parts, members, pool, names, prior, class_weights / class_weights.sum())
 
 
 def fit_pooled_components(
@@ -264,6 +280,7 @@ def fit_pooled_components(
     unseen: Sequence[OutOfBagRows],
     components: tuple[Component, ...],
     names: list[str],
+    members: FittedMembers,
     *,
     prior: Floats,
     learn_from: Positions,
@@ -279,7 +296,9 @@ def fit_pooled_components(
         The trees, their leaf matrices of votes, and where rows are in them.
     components : tuple of Component
     names : list of str
-        Of all components of all kinds, the base rates last.
+        Of all components of all kinds.
+    members : FittedMembers
+        The models that are no forests; those of no weight are dropped.
     prior : array
         The weight of each class in all training rows.
     learn_from : positions of the rows, among those of ``unseen``, from which weights are learned
@@ -295,16 +314,23 @@ def fit_pooled_components(
         answers.append(of_kind)
         parts.append(part)
     base_rates = prior / prior.sum()
-    all_answers = with_base_rates([proba for of_kind in answers for proba in of_kind], base_rates)
+    names = [*names, *members.names, PRIOR]
+    by_members = members.unseen if answer_all else [proba[learn_from] for proba in members.unseen]
+    all_answers = with_base_rates([proba for of_kind in answers for proba in of_kind] + by_members, base_rates)
     learned = [proba[learn_from] for proba in all_answers] if answer_all else all_answers
     known = ~np.isnan([proba[:, 0] for proba in learned]).any(axis=0)
     rows, learned = unseen[0].rows.take(learn_from[known]), [proba[known] for proba in learned]
-    pool = fit_pool(learned, rows.labels, rows.weights, pool_starts(len(names)), floor, n_threads)
+    n_leaf_names = len(names) - len(members.names) - 1
+    starts = pool_starts(n_leaf_names, len(members.names))
+    pool = fit_pool(learned, rows.labels, rows.weights, starts, floor, n_threads)
     out_of_bag = None
     if answer_all:
-        out_of_bag = pool.combine(with_base_rates(_known_to_others(answers), base_rates))
+        known_to_others = _known_to_others(answers) + by_members
+        out_of_bag = pool.combine(with_base_rates(known_to_others, base_rates))
+    useful = [name for name in members.names if pool.weights[names.index(name)].any()]
+    kept = [*names[:n_leaf_names], *useful, PRIOR]
     return Fit(
-        PooledComponents(parts, pool, names, prior, base_rates),
+        PooledComponents(parts, members.kept(useful), pool.placed(names, kept), kept, prior, base_rates),
         out_of_bag,
         mean_log_loss(pool.combine(learned), rows),
         {name: mean_log_loss(proba, rows) for name, proba in zip(names, learned, strict=True)},
@@ -321,9 +347,11 @@ def with_base_rates(components: list[Floats], base_rates: Floats) -> list[Floats
     return [*components, np.repeat(base_rates[np.newaxis], len(components[0]), axis=0)]
 
 
-def pool_starts(n_components: int) -> Floats:
-    """Equal weights that sum to one; the base rates, which come last, start at 0."""
-    return np.append(np.full(n_components - 1, 1.0 / (n_components - 1)), 0.0)
+def pool_starts(n_of_leaves: int, n_members: int) -> Floats:
+    """The weights that ridges pull to: statistics of leaves share one part, members the other, base rates have none."""
+    part = SHARE_OF_LEAVES if n_members else 1.0
+    shares = [part / n_of_leaves] * n_of_leaves + [(1.0 - part) / max(n_members, 1)] * n_members
+    return np.array([*shares, 0.0])
 
 
 def pool_rows(n_rows: int, seed: int) -> Positions:

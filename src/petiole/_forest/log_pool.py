@@ -51,6 +51,20 @@ class LogPool(Savable):
     def _check_state(self, state: dict[str, Any]) -> None:
         require(state["weights"].shape[1:] == state["intercepts"].shape, "intercepts: must be one per class")
 
+    def placed(self, names: Sequence[str], places: Sequence[str]) -> LogPool:
+        """The same for components in other places: those that ``places`` lacks are dropped, others have no weight."""
+        weights = np.zeros((len(places), self.weights.shape[1]))
+        for name, row in zip(names, self.weights, strict=True):
+            if name in places:
+                weights[places.index(name)] = row
+        return LogPool(weights, self.intercepts, self.floor)
+
+    @classmethod
+    def mean(cls, pools: Sequence[LogPool], shares: Floats) -> LogPool:
+        """The mean of pools of the same components."""
+        weights = np.tensordot(shares, [one.weights for one in pools], 1)
+        return cls(weights, np.tensordot(shares, [one.intercepts for one in pools], 1), pools[0].floor)
+
     def combine(self, components: Sequence[Floats]) -> Floats:
         """The pool of components that are (n_rows, n_classes) each; rows sum to 1."""
         pooled = np.empty(components[0].shape)

@@ -15,15 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._classifiers.bagging import BaggedPETClassifier
-from petiole._classifiers.base import remember_columns
+from petiole._classifiers.base import remember_columns, seed_of
 from petiole._classifiers.ensemble import Floats, ForestClassifier
 from petiole._classifiers.fitting import fresh_seed, keep_fit
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.out_of_bag import keep_scores
-from petiole._classifiers.probability_forest import ProbabilityForestClassifier, component_names, pool_components
+from petiole._classifiers.probability_forest import (
+    ProbabilityForestClassifier,
+    leaf_component_names,
+    member_names,
+    pool_components,
+)
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._estimates.leaf_mean import fit_leaf_mean
+from petiole._estimates.members import fit_members
 from petiole._estimates.pool import MOST_POOL_ROWS, fit_pooled_components
 from petiole._estimates.scores import score_rows
 from petiole._estimates.vote_look_up import VoteLookUp, best_oob_weight, make_ballot
@@ -241,7 +247,8 @@ def _fit_probability_forest(
         [_filed(forest, tally, prior, n_threads) for forest, tally in zip(forests, tallies, strict=True)],
         unseen,
         pool_components(model),
-        component_names(model, len(forests)),
+        leaf_component_names(model, len(forests)),
+        fit_members(member_names(model), unseen[0].rows, seed_of(model) or 0, n_threads),
         prior=prior,
         learn_from=np.arange(len(unseen[0].rows), dtype=np.uint32),
         floor=float(model.floor),
