@@ -33,11 +33,13 @@ from ensemble_cases import (
 )
 from petiole import BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier
 from petiole._classifiers.base import encode_queries, encode_training
-from petiole._forest.log_pool import CLASS_RIDGE, INTERCEPT_RIDGE, MEAN_RIDGE, fit_pool
+from petiole._forest.log_pool import Ridges, fit_pool
 from petiole._tree.growing import grow_tree
 from petiole._tree.plan import TreePlan
 from petiole.export.sklearn import trees_from_sklearn
 from petiole.smoothing import MEstimate
+
+RIDGES = Ridges()
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*rows are in the samples of all trees"),
@@ -586,9 +588,9 @@ def pool_objective(components, labels, weights, floor):
         n = len(components) - 1  # the base rates come last and start at 0, the others at 1 / n
         for c, of_classes in enumerate(of_components):
             mean = np.mean(of_classes)
-            loss += MEAN_RIDGE / 2 * (mean - (1 / n if c < n else 0)) ** 2
-            loss += CLASS_RIDGE / 2 * np.sum((of_classes - mean) ** 2)
-        return loss + INTERCEPT_RIDGE / 2 * np.sum(intercepts**2)
+            loss += RIDGES.mean / 2 * (mean - (1 / n if c < n else 0)) ** 2
+            loss += RIDGES.classes / 2 * np.sum((of_classes - mean) ** 2)
+        return loss + RIDGES.intercepts / 2 * np.sum(intercepts**2)
 
     return objective
 

@@ -21,7 +21,7 @@ from petiole._estimates.single_tree import SingleTree
 from petiole._estimates.vote_look_up import make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.leaf_counts import ForestCounts, Tally, VoteCounts, recounted, refiled, tally_rows
-from petiole._forest.log_pool import LogPool, fit_pool
+from petiole._forest.log_pool import LogPool, Ridges, fit_pool
 from petiole._table.rows import EncodedRows
 from petiole.smoothing import Laplace, Raw
 
@@ -31,8 +31,10 @@ Floats = npt.NDArray[np.float64]
 PRIOR = "prior"
 # A few unknowns are learned from no more rows than these.
 MOST_POOL_ROWS = 20_000
-# Where the pool has members that are no forests, the part of the weight that statistics of leaves start with.
-SHARE_OF_LEAVES = 0.6
+# With members beside the forest there is more to choose from, and more to be deceived by: the mean weights are held by so
+# many nats for each bit of the log-loss that a single component has (data without noise need large weights, and few
+# bits are there to say so), the weights of single classes by more than without members.
+RIDGE_PER_BIT, LEAST_LOSS, CLASS_RIDGE = 30.0, 0.003, 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,9 +201,9 @@ class PooledComponents:
 
     def relearned(self, rows: EncodedRows, n_threads: int) -> PooledComponents:
         """The same components with weights learned from rows that no leaf has counted."""
-        answers = self.component_proba(rows.matrix, n_threads)
-        starts = pool_starts(len(self.names_of_leaves), len(self.members.names))
-        return replace(self, pool=fit_pool(answers, rows.labels, rows.weights, starts, self.pool.floor, n_threads))
+        answers = dict(zip(self.names, self.component_proba(rows.matrix, n_threads), strict=True))
+        pool, _ = learn_pool(answers, len(self.names_of_leaves), rows, self.pool.floor, n_threads)
+        return replace(self, pool=pool)
 
     # Out of bag.
 
@@ -321,8 +323,7 @@ def fit_pooled_components(
     known = ~np.isnan([proba[:, 0] for proba in learned]).any(axis=0)
     rows, learned = unseen[0].rows.take(learn_from[known]), [proba[known] for proba in learned]
     n_leaf_names = len(names) - len(members.names) - 1
-    starts = pool_starts(n_leaf_names, len(members.names))
-    pool = fit_pool(learned, rows.labels, rows.weights, starts, floor, n_threads)
+    pool, losses = learn_pool(dict(zip(names, learned, strict=True)), n_leaf_names, rows, floor, n_threads)
     out_of_bag = None
     if answer_all:
         known_to_others = _known_to_others(answers) + by_members
@@ -333,8 +334,24 @@ def fit_pooled_components(
         PooledComponents(parts, members.kept(useful), pool.placed(names, kept), kept, prior, base_rates),
         out_of_bag,
         mean_log_loss(pool.combine(learned), rows),
-        {name: mean_log_loss(proba, rows) for name, proba in zip(names, learned, strict=True)},
+        losses,
     )
+
+
+def learn_pool(
+    answers: dict[str, Floats], n_of_leaves: int, rows: EncodedRows, floor: float, n_threads: int
+) -> tuple[LogPool, dict[str, float]]:
+    """The pool of components by their answers for rows that they have not seen, and the log-loss of each in bits.
+
+    The first ``n_of_leaves`` are statistics of leaves, the last are the base rates.
+    """
+    losses = {name: mean_log_loss(proba, rows) for name, proba in answers.items()}
+    ridges = Ridges()
+    if len(answers) > n_of_leaves + 1:
+        ridges = Ridges(mean=RIDGE_PER_BIT * max(min(losses.values()), LEAST_LOSS), classes=CLASS_RIDGE)
+    starts = pool_starts(n_of_leaves, len(answers))
+    pool = fit_pool(list(answers.values()), rows.labels, rows.weights, starts, floor, n_threads, ridges)
+    return pool, losses
 
 
 def _answers_and_part(statistics: Statistics, unseen: UnseenRows) -> tuple[list[Floats], Part]:
@@ -347,11 +364,9 @@ def with_base_rates(components: list[Floats], base_rates: Floats) -> list[Floats
     return [*components, np.repeat(base_rates[np.newaxis], len(components[0]), axis=0)]
 
 
-def pool_starts(n_of_leaves: int, n_members: int) -> Floats:
-    """The weights that ridges pull to: statistics of leaves share one part, members the other, base rates have none."""
-    part = SHARE_OF_LEAVES if n_members else 1.0
-    shares = [part / n_of_leaves] * n_of_leaves + [(1.0 - part) / max(n_members, 1)] * n_members
-    return np.array([*shares, 0.0])
+def pool_starts(n_of_leaves: int, n_components: int) -> Floats:
+    """The weights that ridges pull to: equal ones of the statistics of leaves, which sum to 1, and none of others."""
+    return np.repeat([1.0 / n_of_leaves, 0.0], [n_of_leaves, n_components - n_of_leaves])
 
 
 def pool_rows(n_rows: int, seed: int) -> Positions:
