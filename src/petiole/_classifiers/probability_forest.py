@@ -15,8 +15,7 @@ from petiole._classifiers.ensemble import Floats, ForestClassifier
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
 from petiole._estimates.components import COMPONENTS, Component, make_components
-from petiole._estimates.cross_fitted import Folding
-from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, PoolMembers, fit_members
+from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, Folding, PoolMembers, fit_members
 from petiole._estimates.pool import PRIOR, Part, PooledComponents, fit_pooled_components, pool_rows
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
@@ -294,7 +293,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         names = [*leaf_component_names(self, len(parts)), *members, PRIOR]
         require(state["component_names_"] == names, "component_names_: must be those of the parts and members")
         if "members_" in state:
-            state["members_"].check_fits(state["encoder_"].n_categories, n_classes)
+            state["members_"].check_fits(state["encoder_"].n_features, n_classes)
         n_components = len(names)
         shapes = {
             "pool_weights_": (n_components, n_classes),

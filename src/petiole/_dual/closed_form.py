@@ -21,7 +21,8 @@ from petiole._dual.noise import Perturbation
 from petiole._dual.sampling import draw, perturbed_matrix
 from petiole._estimates.asking import FiledVotes, Positions
 from petiole._estimates.base import ForestEstimate
-from petiole._estimates.cross_fitted import CrossFitted, Folding
+from petiole._estimates.cross_fitted import CrossFitted
+from petiole._estimates.members import Folding
 from petiole._estimates.single_tree import SingleTree
 from petiole._forest.forest import Forest
 from petiole._forest.plan import ForestPlan
@@ -89,7 +90,7 @@ class CountedRows:
         """Probabilities of the rows with noise, by models that have not seen them."""
         fold_of = folding.of(self.training.labels)[self.chosen]
         return mean_over_draws(
-            self.rows.matrix, perturbation, lambda matrix: model.unseen(matrix, fold_of, n_threads)
+            self.rows.matrix, perturbation, lambda matrix: model.held_out_answer(matrix, fold_of, n_threads)
         )
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._estimates.cross_fitted import CrossFitted, Folding
+from petiole._estimates.cross_fitted import CrossFitted
+from petiole._estimates.members import Folding
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest
 from petiole._table.rows import EncodedRows
@@ -137,7 +138,7 @@ class OutOfBagRows:
 
     def ask(self, model: CrossFitted, folding: Folding) -> Floats:
         chosen = slice(None) if self.selected is None else self.selected
-        return model.unseen(self.rows.matrix[chosen], folding.of(self.rows.labels)[chosen], self.n_threads)
+        return model.held_out_answer(self.rows.matrix[chosen], folding.of(self.rows.labels)[chosen], self.n_threads)
 
     def _picked(self, rows: Positions | None) -> Positions | None:
         if rows is None:

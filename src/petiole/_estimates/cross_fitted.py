@@ -1,92 +1,104 @@
-"""Models that are fitted to all folds of the rows but one, so that each row has an answer by a model that has not seen it."""
+"""Models that were each fitted without one fold of the rows, asked together, or each about the rows of its fold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from petiole._tree.held_out import deal_into_folds
 from petiole.files import checks
-from petiole.files.checks import fields, require
+from petiole.files.checks import require
 from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
-FoldNumbers = npt.NDArray[np.int64]
 
-# Below this a probability is as good as none: its logarithm must not decide a mean of logarithms alone.
-LEAST_OF_MODEL = 1e-9
-
-
-class Model(Protocol):
-    """What has probabilities for encoded rows."""
-
-    def answer(self, matrix: npt.NDArray[Any], n_threads: int) -> Floats:
-        """Class probabilities of encoded rows, shape (n_rows, n_classes)."""
+# Probabilities are raised to this before their logarithms are taken.
+LEAST_PROBABILITY = 1e-15
 
 
-@dataclass(frozen=True)
-class Folding(Savable):
-    """How rows are dealt into folds: it depends on their labels, their order and the seed only."""
+class FoldModel(Protocol):
+    """A model that answers encoded rows."""
 
-    n_folds: int
-    seed: int
+    @property
+    def n_classes(self) -> int: ...
 
-    _saved = fields(n_folds=checks.whole(2, 1000), seed=checks.whole(0, 2**62))
+    @property
+    def n_columns(self) -> int: ...
 
-    def of(self, labels: npt.NDArray[np.int32]) -> FoldNumbers:
-        """The fold of each row."""
-        return deal_into_folds(labels, self.n_folds, np.random.default_rng(self.seed))
+    def answer(self, matrix: npt.NDArray[Any], n_threads: int = 1) -> Floats:
+        """The probabilities of encoded rows, (n_rows, n_classes)."""
+
+    @classmethod
+    def fused(cls, models: Sequence[Self]) -> Sequence[Self]:
+        """Models with the same geometric mean, fewer if that can be."""
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted(Savable):
-    """Models of the same kind, number i of which has not seen the rows of fold i.
+    """One model per fold, which has not seen the rows of its fold.
 
-    Queries are answered by the geometric mean of all models, training rows by the one that has not seen them.
+    New rows get the geometric mean of all models' probabilities, divided by its sum; the rows of a fold are answered
+    honestly by the one model that has not seen them.
     """
 
-    models: list[Any]
+    models: Sequence[FoldModel]
 
-    _saved = fields(models=checks.list_of(checks.instance_of("LinearModel", "BoostedTrees")))
+    _saved = checks.fields(models=checks.list_of(checks.instance_of("LinearModel")))
 
     def _check_state(self, state: dict[str, Any]) -> None:
-        require(state["models"], "models: must be at least one")
+        require(state["models"], "models: must be one or more")
+        sizes = {(model.n_columns, model.n_classes) for model in state["models"]}
+        require(len(sizes) == 1, "models: must have the same columns and classes")
 
-    def check_fits(self, n_categories: npt.NDArray[np.int32], n_classes: int) -> None:
-        """Raise ValueError unless the models have these columns and classes."""
-        for model in self.models:
-            require(np.array_equal(model.n_categories, n_categories), "models: must have the columns of the encoder")
-            require(model.n_classes == n_classes, "models: must have the classes of the classifier")
+    def __repr__(self) -> str:
+        return f"CrossFitted({len(self.models)} × {self.models[0]!r})"
 
-    def answer(self, matrix: npt.NDArray[Any], n_threads: int) -> Floats:
-        """The geometric mean of the models' probabilities, which sum to 1 again."""
-        return geometric_mean(model.answer(matrix, n_threads) for model in self.models)
+    @functools.cached_property
+    def _fused(self) -> Sequence[FoldModel]:
+        """What queries are put to."""
+        kinds = {type(model) for model in self.models}
+        return kinds.pop().fused(self.models) if len(kinds) == 1 else self.models
 
-    def unseen(self, matrix: npt.NDArray[Any], fold_of: FoldNumbers, n_threads: int) -> Floats:
-        """The probabilities of training rows, each by the model that has not seen it."""
-        answers = [model.answer(matrix[fold_of == fold], n_threads) for fold, model in enumerate(self.models)]
-        found = np.empty((len(matrix), answers[0].shape[1]))
-        for fold, answer in enumerate(answers):
-            found[fold_of == fold] = answer
-        return found
+    def __getstate__(self) -> dict[str, Any]:
+        return {"models": self.models}
+
+    @property
+    def n_classes(self) -> int:
+        return self.models[0].n_classes
+
+    @property
+    def n_columns(self) -> int:
+        return self.models[0].n_columns
+
+    def answer(self, matrix: npt.NDArray[Any], n_threads: int = 1) -> Floats:
+        """The geometric mean of the models' probabilities for encoded rows; rows sum to 1."""
+        if len(self._fused) == 1:
+            return self._fused[0].answer(matrix, n_threads)
+        logs = np.zeros((len(matrix), self.n_classes))
+        for model in self._fused:
+            logs += np.log(np.maximum(model.answer(matrix, n_threads), LEAST_PROBABILITY))
+        logs /= len(self._fused)
+        proba: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
+        proba /= proba.sum(axis=1, keepdims=True)
+        return proba
+
+    def held_out_answer(
+        self, matrix: npt.NDArray[Any], fold_of: npt.NDArray[np.integer[Any]], n_threads: int = 1
+    ) -> Floats:
+        """The probabilities of training rows, each by the model of the fold that holds it out."""
+        proba = np.empty((len(matrix), self.n_classes))
+        for fold, model in enumerate(self.models):
+            rows = fold_of == fold
+            proba[rows] = model.answer(matrix[rows], n_threads)
+        return proba
 
     def joined(self, others: Sequence[CrossFitted]) -> CrossFitted:
-        """The models of several, as one."""
-        return CrossFitted([model for one in (self, *others) for model in one.models])
-
-
-def geometric_mean(answers: Iterable[Floats]) -> Floats:
-    """The mean of logarithms, as probabilities that sum to 1.
-
-    >>> geometric_mean([np.array([[0.8, 0.2]]), np.array([[0.2, 0.8]])])
-    array([[0.5, 0.5]])
-    """
-    logs = [np.log(np.maximum(answer, LEAST_OF_MODEL)) for answer in answers]
-    scores = np.mean(logs, axis=0)
-    np.exp(scores - scores.max(axis=1, keepdims=True), out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    return np.asarray(scores)
+        """All models of several; each counts as much as another."""
+        every = CrossFitted([model for one in (self, *others) for model in one.models])
+        if any((one.n_columns, one.n_classes) != (self.n_columns, self.n_classes) for one in every.models):
+            raise ValueError("the models differ in columns or classes: join equals")
+        return every

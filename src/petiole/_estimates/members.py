@@ -12,30 +12,52 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from petiole._estimates.cross_fitted import CrossFitted, FoldNumbers, Folding
+from petiole._estimates.cross_fitted import CrossFitted
+from petiole._linear.cross_fitting import fit_linear_folds
+from petiole._linear.plan import LinearPlan
 from petiole._table.rows import EncodedRows
+from petiole._tree.held_out import deal_into_folds
 from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
+FoldNumbers = npt.NDArray[np.int64]
 
 N_FOLDS = 4
 
 
-class FittedMember(NamedTuple):
-    """A cross-fitted model, and its answers for the rows that it was fitted on, each by the model without the row."""
+@dataclass(frozen=True)
+class Folding(Savable):
+    """How rows are dealt into folds: it depends on their labels, their order and the seed only."""
 
-    model: CrossFitted
-    unseen: Floats
+    n_folds: int
+    seed: int
+
+    _saved = fields(n_folds=checks.whole(1, 1000), seed=checks.whole(0, 2**62))
+
+    def of(self, labels: npt.NDArray[np.int32]) -> FoldNumbers:
+        """The fold of each row."""
+        return deal_into_folds(labels, self.n_folds, np.random.default_rng(self.seed))
 
 
 # Fits a model to all folds of the rows but one, for each fold in turn.
-FitMember = Callable[[EncodedRows, FoldNumbers, int, int], FittedMember]
+FitMember = Callable[[EncodedRows, FoldNumbers, int, int], CrossFitted]
 
-# What the trees of the pool are called among its members, the models beside them, and those that enter by default.
+
+def _linear(plan: LinearPlan) -> FitMember:
+    def fit(rows: EncodedRows, fold_of: FoldNumbers, seed: int, n_threads: int) -> CrossFitted:
+        return CrossFitted(fit_linear_folds(replace(plan, seed=seed), rows, fold_of).models)
+
+    return fit
+
+
+# What the trees of the pool are called among its members; the models beside them; and which of these enter by default.
 FOREST = "forest"
-MEMBERS: dict[str, FitMember] = {}
+MEMBERS: dict[str, FitMember] = {
+    "linear": _linear(LinearPlan()),
+    "quadratic": _linear(LinearPlan(degree=2)),
+}
 AUTO_MEMBERS: tuple[str, ...] = tuple(MEMBERS)
 
 
@@ -54,10 +76,11 @@ class PoolMembers(Savable):
         for model in models.values():
             checks.check_part("models", checks.instance_of("CrossFitted"), model)
 
-    def check_fits(self, n_categories: npt.NDArray[np.int32], n_classes: int) -> None:
-        """Raise ValueError unless the models have these columns and classes."""
-        for one in self.models.values():
-            one.check_fits(n_categories, n_classes)
+    def check_fits(self, n_columns: int, n_classes: int) -> None:
+        """Raise ValueError unless the models have so many columns and classes."""
+        for model in self.models.values():
+            fits = (model.n_columns, model.n_classes) == (n_columns, n_classes)
+            require(fits, f"models: must have {n_columns} columns and {n_classes} classes")
 
     @property
     def names(self) -> list[str]:
@@ -96,6 +119,6 @@ def fit_members(names: Sequence[str], rows: EncodedRows, seed: int, n_threads: i
     """Cross-fit the members of these names."""
     folding = Folding(min(N_FOLDS, max(2, len(rows))), seed)
     fold_of = folding.of(rows.labels)
-    fitted = {name: MEMBERS[name](rows, fold_of, seed, n_threads) for name in names}
-    models = {name: member.model for name, member in fitted.items()}
-    return FittedMembers(PoolMembers(folding, models), [member.unseen for member in fitted.values()])
+    models = {name: MEMBERS[name](rows, fold_of, seed, n_threads) for name in names}
+    unseen = [model.held_out_answer(rows.matrix, fold_of, n_threads) for model in models.values()]
+    return FittedMembers(PoolMembers(folding, models), unseen)

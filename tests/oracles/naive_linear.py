@@ -1,0 +1,140 @@
+"""A slow and obvious version of the features and the fit of the logistic regression.
+
+Nothing of petiole is used here. The features are made cell by cell; the fit is scikit-learn's.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+
+def quantile(values, weights, share):
+    """The smallest value that at least this share of the weight does not exceed."""
+    total = sum(weights)
+    return min(v for v in values if sum(w for u, w in zip(values, weights, strict=True) if u <= v) >= share * total)
+
+
+def squasher(values, weights):
+    """A function of one value, or None for a constant column."""
+    if not values or min(values) == max(values):
+        return None
+    lower, middle, upper = (quantile(values, weights, share) for share in (0.25, 0.5, 0.75))
+    scale = (upper - lower) / 1.349 if upper > lower else (max(values) - min(values)) / 2
+
+    def squash(value):
+        z = (value - middle) / scale
+        return z / math.sqrt(1 + (z / 3) ** 2)
+
+    return squash
+
+
+def ranker(values, weights):
+    deciles = [quantile(values, weights, k / 10) for k in range(11)]
+
+    def rank(value):
+        if value in deciles:
+            places = [k for k in range(11) if deciles[k] == value]
+            return sum(places) / len(places) / 10
+        below = [d for d in deciles if d < value]
+        above = [d for d in deciles if d > value]
+        if not below or not above:
+            return rank(above[0] if above else below[-1])
+        share = (value - below[-1]) / (above[0] - below[-1])
+        return (1 - share) * rank(below[-1]) + share * rank(above[0])
+
+    return rank
+
+
+def unless_missing(function, j):
+    return lambda row: math.nan if math.isnan(row[j]) else function(row[j])
+
+
+def numeric_functions(table, weights, n_categories, ranks, products):
+    """Functions of a row: squashed values, then ranks, then products; and how many there are of the first two."""
+    squashed, ranked = [], []
+    for j in [j for j, n in enumerate(n_categories) if n == 0]:
+        known = [(row[j], w) for row, w in zip(table, weights, strict=True) if not math.isnan(row[j])]
+        values, of_values = [v for v, _ in known], [w for _, w in known]
+        squash = squasher(values, of_values)
+        if squash is not None:
+            squashed.append(unless_missing(squash, j))
+            ranked.append(unless_missing(ranker(values, of_values), j))
+    pairs = [(a, b) for a in range(len(squashed)) for b in range(a, len(squashed))]
+    if not products or len(pairs) > max(60, sum(weights) / 4):
+        pairs = []
+    multiplied = [lambda row, a=squashed[a], b=squashed[b]: a(row) * b(row) for a, b in pairs]
+    return squashed + (ranked if ranks else []), multiplied
+
+
+def indicator_functions(table, weights, n_categories):
+    least = max(5, 0.01 * sum(weights))
+    functions = []
+    for j, n in enumerate(n_categories):
+
+        def weight_of(test, j=j):
+            return sum(w for row, w in zip(table, weights, strict=True) if test(row[j]))
+
+        own = [k for k in range(n) if weight_of(lambda v, k=k: v == k) >= least]
+        groups = [[k] for k in own]
+        has_missing = weight_of(math.isnan) >= least
+        if has_missing:
+            groups.append(["missing"])
+        rare = [k for k in range(n) if k not in own]
+        if weight_of(lambda v, rare=rare: v in rare) >= least:
+            groups.append(rare)
+        known = [k for group in groups for k in group]
+
+        def name(row, j=j):
+            return "missing" if math.isnan(row[j]) else int(row[j])
+
+        for group in groups:
+            functions.append(
+                lambda row, group=group, known=known, name=name, n=n: (
+                    math.nan if n and name(row) not in known else float(name(row) in group)
+                )
+            )
+    return functions
+
+
+def features(table, weights, n_categories, queries, ranks=False, products=False):
+    """The features of queries, learned from a table."""
+    plain, multiplied = numeric_functions(table, weights, n_categories, ranks, products)
+    functions = [*plain, *multiplied, *indicator_functions(table, weights, n_categories)]
+    columns = []
+    for number, function in enumerate(functions):
+        known = [(function(row), w) for row, w in zip(table, weights, strict=True) if not math.isnan(function(row))]
+        total = sum(w for _, w in known)
+        mean = sum(v * w for v, w in known) / total
+        deviation = math.sqrt(sum(w * (v - mean) ** 2 for v, w in known) / total)
+        unit = deviation if deviation > 1e-9 else 1.0
+        if number >= len(plain):
+            unit = unit / 0.3 if number < len(plain) + len(multiplied) else 1.0
+        answers = [function(row) for row in queries]
+        columns.append([0.0 if math.isnan(v) else (v - mean) / unit for v in answers])
+    return np.array(columns).reshape(len(functions), len(queries)).T
+
+
+def fit(features, labels, weights, n_classes, strength):
+    """Coefficients (n_features, n_classes) and intercepts, by scikit-learn; one more row of each class at 0.
+
+    For two classes scikit-learn's ridge is on the difference of both classes' coefficients, half of which each has.
+    """
+    features = np.concatenate([features, np.zeros((n_classes, features.shape[1]))])
+    labels = np.concatenate([labels, np.arange(n_classes)])
+    weights = np.concatenate([weights, np.full(n_classes, 1 / n_classes)])
+    ridge = strength * sum(weights) * (0.5 if n_classes == 2 else 1.0)
+    model = LogisticRegression(C=1 / ridge, tol=1e-10, max_iter=100_000)
+    model.fit(features, labels, sample_weight=weights)
+    if n_classes == 2:
+        halves = np.array([[-0.5], [0.5]])
+        return (halves * model.coef_).T, (halves * model.intercept_)[:, 0]
+    return model.coef_.T, model.intercept_
+
+
+def answer(features, coefficients, intercepts):
+    scores = features @ coefficients + intercepts
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
