@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from petiole._linear.encoding import LinearEncoding
+from petiole._linear.kernel import KernelEncoding, Whitening, squared_distances
 from petiole._linear.model import LinearModel
 from petiole._linear.numeric import Floats
 from petiole._linear.plan import LinearPlan
@@ -43,13 +44,38 @@ def fit_linear_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
     ``fold_of`` says of each row which fold holds it out, from 0; with a single fold nothing would be left to fit on.
     The features are learned from all rows, without their labels.
     """
-    n_classes, n_folds = len(rows.classes), int(fold_of.max()) + 1
+    encoding, chosen = _learn_encoding(plan, rows)
+    found = _search(plan, _Problem(encoding.features(rows.matrix[chosen]), rows.take(chosen), fold_of[chosen]))
+    return LinearFolds([LinearModel(encoding, *unknowns) for unknowns in found.models], found.strength, found.losses)
+
+
+def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> LinearFolds:
+    """The same with Gaussian kernels as features, of the width by which held-out rows are answered best.
+
+    The first width is the median distance between landmarks times the first of ``plan.widths``, and so on.
+    """
+    base, chosen = _learn_encoding(plan, rows)
+    few, of_fold = rows.take(chosen), fold_of[chosen]
+    points = base.features(few.matrix)
+    landmarks = points[_sample(len(points), plan.n_landmarks, plan.seed)]
+    typical = float(np.median(squared_distances(landmarks, landmarks)[np.triu_indices(len(landmarks), 1)]))
+    found = []
+    for width in plan.widths:
+        encoding = KernelEncoding(base, landmarks, 1.0 / (width**2 * (typical or 1.0)))
+        kernels = encoding.of(points)
+        whitening = Whitening.of(encoding, kernels, few.weights_or_ones())
+        best = _search(plan, _Problem(whitening.features(kernels), few, of_fold))
+        models = [LinearModel(encoding, *whitening.undone(*unknowns)) for unknowns in best.models]
+        found.append(LinearFolds(models, best.strength, best.losses))
+    return min(found, key=lambda one: min(one.losses.values()))
+
+
+def _learn_encoding(plan: LinearPlan, rows: EncodedRows) -> tuple[LinearEncoding, npt.NDArray[np.intp]]:
+    """The features, and the rows that can be afforded with so many of them."""
     chosen = _sample(len(rows), plan.most_rows, plan.seed)
     encoding = LinearEncoding.learn(plan, rows.take(chosen))
-    chosen = chosen[_sample(len(chosen), _affordable_rows(len(encoding.means), n_classes), plan.seed)]
-    best, strength, losses = _search(plan, _Problem(encoding, rows.take(chosen), fold_of[chosen], n_folds))
-    models = [LinearModel(encoding, coefficients, intercepts) for coefficients, intercepts in best]
-    return LinearFolds(models, strength, losses)
+    affordable = _affordable_rows(encoding.n_features, len(rows.classes))
+    return encoding, chosen[_sample(len(chosen), affordable, plan.seed)]
 
 
 def _sample(n_rows: int, most: int, seed: int) -> npt.NDArray[np.intp]:
@@ -74,11 +100,9 @@ class _Problem:
     that all rows of a fit lack has a probability nevertheless, as by an m-estimate with m = 1.
     """
 
-    def __init__(
-        self, encoding: LinearEncoding, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]], n_folds: int
-    ) -> None:
+    def __init__(self, features: Floats, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> None:
         self.labels, self.weights, self.fold_of = rows.labels, rows.weights_or_ones(), fold_of
-        features, n_classes = encoding.features(rows.matrix), len(rows.classes)
+        n_classes, n_folds = len(rows.classes), int(fold_of.max()) + 1
         features = np.concatenate([features, np.zeros((n_classes, features.shape[1]))])
         labels = np.concatenate([rows.labels, np.arange(n_classes, dtype=np.int32)])
         of_class = np.full(n_classes, 1.0 / n_classes)
@@ -104,8 +128,16 @@ class _Problem:
         return [(self.axes.directions @ fold[:, 1:].T, fold[:, 0].copy()) for fold in unknowns]
 
 
-def _search(plan: LinearPlan, problem: _Problem) -> tuple[list[tuple[Floats, Floats]], float, dict[float, float]]:
-    """The models with the least held-out loss, their ridge, and the losses of all that were tried."""
+class _Found(NamedTuple):
+    """The coefficients and intercepts with the least held-out loss, their ridge, and the losses of all tried."""
+
+    models: list[tuple[Floats, Floats]]
+    strength: float
+    losses: dict[float, float]
+
+
+def _search(plan: LinearPlan, problem: _Problem) -> _Found:
+    """Try ridges one after the other, until held-out loss rises."""
     losses: dict[float, float] = {}
     best, chosen, waited = np.zeros(problem.loss.shape), plan.strengths[0], 0
     for strength, unknowns in zip(plan.strengths, problem.path(plan.strengths), strict=True):
@@ -116,4 +148,4 @@ def _search(plan: LinearPlan, problem: _Problem) -> tuple[list[tuple[Floats, Flo
             best, chosen = unknowns, strength
         elif waited >= plan.patience:
             break
-    return problem.models(best), chosen, losses
+    return _Found(problem.models(best), chosen, losses)

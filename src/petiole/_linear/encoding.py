@@ -155,6 +155,10 @@ class LinearEncoding(Savable):
         units[len(numeric) :] = 1.0
         return cls(rows.n_columns, numeric, indicators, means, units)
 
+    @property
+    def n_features(self) -> int:
+        return len(self.means)
+
     def features(self, matrix: npt.NDArray[Any]) -> Floats:
         """The features of encoded rows, (n_rows, n_features)."""
         table = np.column_stack([self.numeric.raw(matrix), self.indicators.raw(matrix)])

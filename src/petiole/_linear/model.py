@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from petiole._linear.encoding import LinearEncoding
+from petiole._linear.kernel import KernelEncoding
 from petiole._linear.numeric import Floats
 from petiole.files import checks
 from petiole.files.checks import fields, require
@@ -26,25 +27,25 @@ class LinearModel(Savable):
 
     Attributes
     ----------
-    encoding : LinearEncoding
+    encoding : LinearEncoding or KernelEncoding
         How features are made of encoded rows.
     coefficients : array of shape (n_features, n_classes)
     intercepts : array of shape (n_classes,)
     """
 
-    encoding: LinearEncoding
+    encoding: LinearEncoding | KernelEncoding
     coefficients: Floats
     intercepts: Floats
 
     _saved = fields(
-        encoding=checks.instance_of("LinearEncoding"),
+        encoding=checks.instance_of("LinearEncoding", "KernelEncoding"),
         coefficients=checks.floats(2, -checks.LARGEST, checks.LARGEST),
         intercepts=checks.floats(1, -checks.LARGEST, checks.LARGEST),
     )
 
     def _check_state(self, state: dict[str, Any]) -> None:
         require(len(state["intercepts"]) > 0, "intercepts: must be one per class")
-        shape = len(state["encoding"].means), len(state["intercepts"])
+        shape = state["encoding"].n_features, len(state["intercepts"])
         require(state["coefficients"].shape == shape, f"coefficients: must have the shape {shape}")
 
     def __repr__(self) -> str:

@@ -24,6 +24,10 @@ class LinearPlan:
         The ridges to choose from, in nats per row and squared unit, in falling order.
     patience : int
         The ridges are tried one after the other until so many in a row were no better than the best.
+    widths : tuple of float
+        Those of kernels to choose from, in typical distances between rows.
+    n_landmarks : int
+        There are no more kernels than these.
     most_rows : int
         No fit has more rows; a random sample is drawn of longer data.
     floor : float
@@ -36,6 +40,8 @@ class LinearPlan:
     ranks: bool = False
     strengths: tuple[float, ...] = STRENGTHS
     patience: int = 1
+    widths: tuple[float, ...] = (2.0, 1.0, 0.6)
+    n_landmarks: int = 128
     most_rows: int = 50_000
     floor: float = 0.002
     seed: int = 0

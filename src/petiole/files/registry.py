@@ -22,6 +22,7 @@ MODULE_OF = {
     "NumericFeatures": "petiole._linear.numeric",
     "Indicators": "petiole._linear.encoding",
     "LinearEncoding": "petiole._linear.encoding",
+    "KernelEncoding": "petiole._linear.kernel",
     "LinearModel": "petiole._linear.model",
     "CrossFitted": "petiole._estimates.cross_fitted",
     "LazyOptionTreesClassifier": "petiole._lazy.classifier",
