@@ -35,15 +35,14 @@ def ranker(values, weights):
     deciles = [quantile(values, weights, k / 10) for k in range(11)]
 
     def rank(value):
-        if value in deciles:
-            places = [k for k in range(11) if deciles[k] == value]
-            return sum(places) / len(places) / 10
-        below = [d for d in deciles if d < value]
-        above = [d for d in deciles if d > value]
-        if not below or not above:
-            return rank(above[0] if above else below[-1])
-        share = (value - below[-1]) / (above[0] - below[-1])
-        return (1 - share) * rank(below[-1]) + share * rank(above[0])
+        same = [k for k in range(11) if deciles[k] == value]
+        if same:
+            return (same[0] + same[-1]) / 20
+        n_below = sum(d < value for d in deciles)
+        if n_below in (0, 11):
+            return 0.0 if n_below == 0 else 1.0
+        low, high = deciles[n_below - 1], deciles[n_below]
+        return (n_below - 1 + (value - low) / (high - low)) / 10
 
     return rank
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -91,12 +92,12 @@ class NumericFeatures(Savable):
     def raw(self, matrix: npt.NDArray[Any]) -> Floats:
         """The features of rows; NaN where a value is missing."""
         values = matrix[:, self.columns].astype(np.float64)
-        ranks = [_rank(values[:, j], known) for j, known in enumerate(self.deciles)]
+        ranks = _ranks(values[:, : len(self.deciles)], self.deciles)
         with np.errstate(over="ignore"):  # of values at the ends of what a double holds; halves cannot overflow
             deviations = (values / 2 - self.centers / 2) / (self.scales / 2)
         deviations = np.clip(deviations, -FARTHEST, FARTHEST)
         squashed = deviations / np.sqrt(1 + (deviations / WIDEST) ** 2)
-        return np.column_stack([squashed, *ranks, squashed[:, self.first] * squashed[:, self.second]])
+        return np.column_stack([squashed, ranks, squashed[:, self.first] * squashed[:, self.second]])
 
 
 def quantiles(column: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
@@ -123,11 +124,17 @@ def _scales(table: Floats) -> Floats:
     return np.where(scales >= np.finfo(float).tiny, np.minimum(scales, np.finfo(float).max), 0.0)
 
 
-def _rank(values: Floats, deciles: Floats) -> Floats:
-    """Values between 0 and 1; one that is several deciles has their mean."""
-    knots, first, counts = np.unique(deciles / 2, return_index=True, return_counts=True)
-    ranks: Floats = np.interp(values / 2, knots, (first + (counts - 1) / 2) / (len(deciles) - 1))
-    return ranks
+def _ranks(values: Floats, deciles: Floats) -> Floats:
+    """Between 0 and 1, interpolated between deciles; half the share of a value that is several deciles is below it."""
+    ranks = np.zeros(values.shape)
+    if not ranks.size:
+        return ranks
+    for low, high in itertools.pairwise(deciles.T / 2):
+        ahead, width = values / 2 - low, high - low
+        with np.errstate(over="ignore"):
+            inside = np.clip(ahead / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        ranks += np.where(width > 0, inside, (np.sign(ahead) + 1) / 2)
+    return ranks / (len(DECILES) - 1)
 
 
 def _pairs(n_columns: int, n_rows: float) -> tuple[Positions, Positions]:
