@@ -31,6 +31,7 @@ void bind_counts(nb::module_& m);
 void bind_soft(nb::module_& m);
 void bind_estimate(nb::module_& m);
 void bind_lazy(nb::module_& m);
+void bind_linear(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
 nb::dict to_arrays(Tree&& tree);

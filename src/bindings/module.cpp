@@ -20,4 +20,5 @@ NB_MODULE(_core, m) {
   petiole::bindings::bind_soft(m);
   petiole::bindings::bind_estimate(m);
   petiole::bindings::bind_lazy(m);
+  petiole::bindings::bind_linear(m);
 }

@@ -190,7 +190,7 @@ def test_the_geometric_mean_is_the_mean_of_coefficients():
     models = fit_linear_folds(LinearPlan(), rows, fold_of).models
     product = np.exp(np.mean([np.log(model.answer(rows.matrix)) for model in models], axis=0))
     np.testing.assert_allclose(
-        LinearModel.mean(models).answer(rows.matrix), product / product.sum(axis=1, keepdims=True), rtol=1e-9
+        LinearModel.fused(models)[0].answer(rows.matrix), product / product.sum(axis=1, keepdims=True), rtol=1e-9
     )
 
 
@@ -245,9 +245,9 @@ def test_long_data_are_sampled():
     plan = LinearPlan(most_rows=2_000)
     fold_of = np.arange(20_000) % 4
     found, whole = (fit_linear_folds(one, rows, fold_of) for one in (plan, LinearPlan()))
-    few, all_ = (LinearModel.mean(one.models).answer(matrix) for one in (found, whole))
+    few, all_ = (LinearModel.fused(one.models)[0].answer(matrix) for one in (found, whole))
     assert 0.001 < np.abs(few - all_).max() < 0.1
-    np.testing.assert_array_equal(few, LinearModel.mean(fit_linear_folds(plan, rows, fold_of).models).answer(matrix))
+    np.testing.assert_array_equal(few, LinearModel.fused(fit_linear_folds(plan, rows, fold_of).models)[0].answer(matrix))
 
 
 @pytest.mark.parametrize(("n_features", "n_classes"), [(0, 1), (50, 2), (50, 300), (10_000, 2), (10_000, 300)])

@@ -137,3 +137,42 @@ def answer(features, coefficients, intercepts):
     scores = features @ coefficients + intercepts
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
+
+
+def kernel(row, landmark, gamma):
+    """exp of minus gamma times the squared distance, column by column."""
+    return math.exp(-gamma * sum((a - b) ** 2 for a, b in zip(row, landmark, strict=True)))
+
+
+def kernel_machine(points, weights, center, labels, classes, landmarks, gamma, strength, queries):
+    """Probabilities by a logistic regression whose ridge is the squared norm in the space of functions that kernels
+    of landmarks span: for the score s = sum over l of c_l k(l, .) that is c' K c, K being the kernels of landmarks among
+    themselves. The search is scipy's, by the coefficients, so nothing is rotated or whitened. The weights ``center`` are
+    those by which the mean of the kernels is taken, where one more row of each class lies."""
+    from scipy.optimize import minimize
+
+    n_classes = len(classes)
+    K = np.array([[kernel(a, b, gamma) for b in landmarks] for a in landmarks])
+    of_rows = np.array([[kernel(row, b, gamma) for b in landmarks] for row in points])
+    means = np.average(of_rows, axis=0, weights=center)
+    of_rows = np.vstack([of_rows, np.tile(means, (n_classes, 1))])
+    every = np.append(labels, np.arange(n_classes))
+    weight = np.append(weights, np.full(n_classes, 1 / n_classes))
+
+    def proba(unknowns, kernels):
+        c = unknowns.reshape(n_classes, -1)
+        scores = c[:, 0] + (kernels - means) @ c[:, 1:].T
+        scores -= scores.max(axis=1, keepdims=True)
+        return np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+
+    def objective(unknowns):
+        c, p = unknowns.reshape(n_classes, -1), proba(unknowns, of_rows)
+        loss = -(weight @ np.log(p[np.arange(len(every)), every])) / weight.sum()
+        errors = (p - np.eye(n_classes)[every]) * (weight / weight.sum())[:, np.newaxis]
+        slopes = np.column_stack([errors.sum(axis=0), errors.T @ (of_rows - means) + strength * c[:, 1:] @ K])
+        return loss + strength / 2 * np.sum(c[:, 1:] @ K * c[:, 1:]), slopes.ravel()
+
+    start = np.zeros(n_classes * (1 + len(landmarks)))
+    options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-15, "gtol": 1e-9}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    return proba(found.x, np.array([[kernel(row, b, gamma) for b in landmarks] for row in queries]))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from petiole._linear.encoding import LinearEncoding
-from petiole._linear.kernel import KernelEncoding, Whitening, squared_distances
+from petiole._linear.kernel import KernelEncoding, Whitening, typical_distance
 from petiole._linear.model import LinearModel
 from petiole._linear.numeric import Floats
 from petiole._linear.plan import LinearPlan
@@ -58,10 +58,10 @@ def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
     few, of_fold = rows.take(chosen), fold_of[chosen]
     points = base.features(few.matrix)
     landmarks = points[_sample(len(points), plan.n_landmarks, plan.seed)]
-    typical = float(np.median(squared_distances(landmarks, landmarks)[np.triu_indices(len(landmarks), 1)]))
+    typical = typical_distance(landmarks)
     found = []
     for width in plan.widths:
-        encoding = KernelEncoding(base, landmarks, 1.0 / (width**2 * (typical or 1.0)))
+        encoding = KernelEncoding(base, np.ascontiguousarray(landmarks.T), 1.0 / (width * typical) ** 2)
         kernels = encoding.of(points)
         whitening = Whitening.of(encoding, kernels, few.weights_or_ones())
         best = _search(plan, _Problem(whitening.features(kernels), few, of_fold))
@@ -125,7 +125,7 @@ class _Problem:
 
     def models(self, unknowns: Floats) -> list[tuple[Floats, Floats]]:
         """Coefficients of the features and intercepts, fold by fold."""
-        return [(self.axes.directions @ fold[:, 1:].T, fold[:, 0].copy()) for fold in unknowns]
+        return [(np.ascontiguousarray(self.axes.directions @ fold[:, 1:].T), fold[:, 0].copy()) for fold in unknowns]
 
 
 class _Found(NamedTuple):

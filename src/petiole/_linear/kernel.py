@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import pdist
 
+from petiole import _core
 from petiole._linear.encoding import LinearEncoding
 from petiole._linear.numeric import Floats
 from petiole.files import checks
@@ -26,7 +28,7 @@ class KernelEncoding(Savable):
     ----------
     base : LinearEncoding
         The features in which distances are measured.
-    landmarks : array of shape (n_landmarks, n_base_features)
+    landmarks : array of shape (n_base_features, n_landmarks)
     gamma : float
     """
 
@@ -42,7 +44,7 @@ class KernelEncoding(Savable):
 
     def _check_state(self, state: dict[str, Any]) -> None:
         width = len(state["base"].means)
-        require(state["landmarks"].shape[1] == width, f"landmarks: must have {width} features")
+        require(state["landmarks"].shape[0] == width, f"landmarks: must have {width} features")
 
     @property
     def n_columns(self) -> int:
@@ -50,7 +52,7 @@ class KernelEncoding(Savable):
 
     @property
     def n_features(self) -> int:
-        return len(self.landmarks)
+        return int(self.landmarks.shape[1])
 
     def features(self, matrix: npt.NDArray[Any]) -> Floats:
         """The kernels of encoded rows, (n_rows, n_landmarks)."""
@@ -58,15 +60,13 @@ class KernelEncoding(Savable):
 
     def of(self, points: Floats) -> Floats:
         """The kernels of rows whose features are known."""
-        kernels = -self.gamma * squared_distances(points, self.landmarks)
-        return np.asarray(np.exp(kernels, out=kernels))
+        return np.asarray(_core.gaussian_kernels(np.ascontiguousarray(points), self.landmarks, self.gamma, 1))
 
 
-def squared_distances(points: Floats, others: Floats) -> Floats:
-    """Of each point to each other one, never below 0."""
-    lengths = np.einsum("ij,ij->i", points, points)[:, np.newaxis] + np.einsum("ij,ij->i", others, others)
-    found: Floats = lengths - 2.0 * points @ others.T
-    return np.maximum(found, 0.0, out=found)
+def typical_distance(points: Floats) -> float:
+    """The median distance of pairs of different points; 1 if that is 0 or there is no pair."""
+    distances = pdist(points)
+    return float(np.median(distances)) or 1.0 if distances.size else 1.0
 
 
 class Whitening(NamedTuple):
@@ -77,7 +77,7 @@ class Whitening(NamedTuple):
 
     @classmethod
     def of(cls, encoding: KernelEncoding, kernels: Floats, weights: Floats) -> Self:
-        spread, directions = np.linalg.eigh(encoding.of(encoding.landmarks))
+        spread, directions = np.linalg.eigh(encoding.of(encoding.landmarks.T))
         kept = spread > LEAST_SPREAD * spread[-1]
         directions = directions[:, kept] / np.sqrt(spread[kept])
         return cls(directions, weights @ (kernels @ directions) / weights.sum())

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from petiole import _core
 from petiole._linear.encoding import LinearEncoding
 from petiole._linear.kernel import KernelEncoding
 from petiole._linear.numeric import Floats
@@ -61,15 +62,13 @@ class LinearModel(Savable):
         return self.encoding.n_columns
 
     def answer(self, matrix: npt.NDArray[Any], n_threads: int = 1) -> Floats:
-        """The probabilities of encoded rows, (n_rows, n_classes).
-
-        ``n_threads`` is what estimates are given; the products of matrices use the threads of NumPy.
-        """
+        """The probabilities of encoded rows, (n_rows, n_classes)."""
         proba = np.empty((len(matrix), self.n_classes))
         step = max(1, CELLS_AT_ONCE // max(1, len(self.coefficients)))
         for begin in range(0, len(matrix), step):
             features = self.encoding.features(matrix[begin : begin + step])
-            proba[begin : begin + step] = softmax(features @ self.coefficients + self.intercepts, axis=1)
+            scores = _core.affine(features, self.coefficients, self.intercepts, n_threads)
+            proba[begin : begin + step] = softmax(scores, axis=1)
         return proba
 
     @classmethod
