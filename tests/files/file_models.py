@@ -196,6 +196,7 @@ MAKERS = {
     "vector": lambda: _calibrator(maps.VectorScalingCalibrator()),
     "structured_matrix": lambda: _calibrator(maps.StructuredMatrixCalibrator()),
     "quadratic": lambda: _calibrator(maps.QuadraticCalibrator(), 2),
+    "quadratic_free": lambda: _calibrator(maps.QuadraticCalibrator(monotone=False)),
     "spline": lambda: _calibrator(maps.SplineCalibrator(6)),
 }
 

@@ -369,7 +369,7 @@ def _random_calibrator(draw: Draw) -> Any:
         calibrators.VennAbersCalibrator,
         lambda: calibrators.VectorScalingCalibrator(draw.one(*penalties), draw.one(*floors)),
         lambda: calibrators.StructuredMatrixCalibrator(*(draw.one(*penalties) for _ in range(3)), draw.one(*floors)),
-        lambda: calibrators.QuadraticCalibrator(draw.one(*penalties), draw.one(*floors)),
+        lambda: calibrators.QuadraticCalibrator(draw.one(*penalties), draw.one(*floors), draw.one(True, False)),
         lambda: calibrators.SplineCalibrator(draw.one(2, 3, 12, 40), draw.one("auto", 0, 1.0, 1e6), draw.one(*floors)),
     )()
 
