@@ -40,6 +40,8 @@ from petiole.export.sklearn import trees_from_sklearn
 from petiole.smoothing import MEstimate
 
 RIDGES = Ridges()
+# The slow version knows statistics of leaves alone.
+FOREST_ALONE = ("forest",)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*rows are in the samples of all trees"),
@@ -620,7 +622,7 @@ KINDS = st.sampled_from(["sqrt", ("sqrt", 1), (1, None, "sqrt")])
 def pooled(case, **parameters):
     """A probability forest with all components, whose coarse nodes are neither all leaves nor all roots."""
     shared = {"components": EVERY_COMPONENT, "coarse_rows": int(case.random.choice([3, 8, 30])), **parameters}
-    return case.fit(ProbabilityForestClassifier, **shared)
+    return case.fit(ProbabilityForestClassifier, members=FOREST_ALONE, **shared)
 
 
 @BOTH_COUNTS
@@ -690,7 +692,7 @@ def test_a_pool_has_the_least_loss(n_classes, weighted):
 
 def test_a_pool_is_learned_from_rows_that_all_kinds_of_trees_know():
     X, y = numeric_data(60, n_classes=2)
-    model = ProbabilityForestClassifier(8, oob_score=True, random_state=0).fit(X, y)
+    model = ProbabilityForestClassifier(8, members=FOREST_ALONE, oob_score=True, random_state=0).fit(X, y)
     parts = slow_parts(model, X, y)
     honest = with_prior(parts, [part.out_of_bag(model.components) for part in parts])
     asked = ~np.isnan([part[:, 0] for part in honest]).any(axis=0)
@@ -704,7 +706,7 @@ def test_coarse_counts_leave_out_the_whole_of_a_row_in_several_leaves():
     X, y = numeric_data(40, 1, n_classes=2)
     X[0] = np.nan
     shared = {"max_features": 1, "components": ("coarse",), "coarse_rows": 40, "bootstrap": "plain", "random_state": 0}
-    model = ProbabilityForestClassifier(30, oob_score=True, **shared).fit(X, y)
+    model = ProbabilityForestClassifier(30, members=FOREST_ALONE, oob_score=True, **shared).fit(X, y)
     others = np.bincount(y[1:]) / 39
     expected = naive.log_pool(
         [others[None], np.bincount(y)[None] / 40], model.pool_weights_, model.pool_intercepts_, model.floor
@@ -746,7 +748,9 @@ def all_in_one(parts):
 @given(case=cases(max_rows=40), rows=st.sampled_from(["winner", "shared"]))
 def test_mob_esp_of_a_probability_forest(count, case, rows):
     """Each tree has the sample it was grown on."""
-    model = case.fit(ProbabilityForestClassifier, max_features="sqrt", components=("raw",), count=count)
+    model = case.fit(
+        ProbabilityForestClassifier, members=FOREST_ALONE, max_features="sqrt", components=("raw",), count=count
+    )
     forest, queries = all_in_one(slow_parts(model, *case[:3])), queries_for(model, case, 8)
     made = MOBESPClassifier.from_ensemble(model, *case[:3], rows=rows)
     rule = {"oob_weight": 1, "count": count, "vote_trees": list(range(case.n_trees))}

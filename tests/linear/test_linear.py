@@ -247,7 +247,9 @@ def test_long_data_are_sampled():
     found, whole = (fit_linear_folds(one, rows, fold_of) for one in (plan, LinearPlan()))
     few, all_ = (LinearModel.fused(one.models)[0].answer(matrix) for one in (found, whole))
     assert 0.001 < np.abs(few - all_).max() < 0.1
-    np.testing.assert_array_equal(few, LinearModel.fused(fit_linear_folds(plan, rows, fold_of).models)[0].answer(matrix))
+    np.testing.assert_array_equal(
+        few, LinearModel.fused(fit_linear_folds(plan, rows, fold_of).models)[0].answer(matrix)
+    )
 
 
 @pytest.mark.parametrize(("n_features", "n_classes"), [(0, 1), (50, 2), (50, 300), (10_000, 2), (10_000, 300)])

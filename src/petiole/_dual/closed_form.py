@@ -146,7 +146,6 @@ class SoftUnseenRows:
             )
         )
 
-
     def ask(self, model: CrossFitted, folding: Folding) -> Floats:
         return self.part.unseen(model, folding, self.perturbation, self.n_threads)
 
