@@ -54,10 +54,14 @@ void Chain::start_scores() {
     double* const of = scores_.of(k);
     for (const auto* rows : {&rows_.training, &rows_.held_out})
       for (const RowId row : *rows) {
-        const double* const start = data_.starts == nullptr ? base_.data() : data_.starts + row * n_classes;
+        const double* const start = start_of(row);
         of[row] = n_classes == 2 ? start[1] - start[0] : start[k];
       }
   }
+}
+
+const double* Chain::start_of(RowId row) const {
+  return data_.starts == nullptr ? base_.data() : data_.starts + row * static_cast<std::size_t>(data_.n_classes);
 }
 
 void Chain::draw_rows() {
@@ -116,11 +120,16 @@ void Chain::keep_held_out_scores() {
 
 void Chain::write_held_out_scores(double* out) const {
   const auto n_classes = static_cast<std::size_t>(data_.n_classes);
-  const std::size_t n = rows_.held_out.size(), before = n_classes == 2 ? 1 : 0;
+  const std::size_t n = rows_.held_out.size();
   for (std::size_t i = 0; i < n; ++i) {
-    double* const to = out + rows_.held_out[i] * n_classes;
-    std::fill_n(to, n_classes, 0.0);
-    for (std::size_t k = 0; k + before < n_classes; ++k) to[before + k] = kept_scores_[k * n + i];
+    const RowId row = rows_.held_out[i];
+    double* const to = out + row * n_classes;
+    if (n_classes == 2) {
+      to[0] = start_of(row)[0];
+      to[1] = to[0] + kept_scores_[i];
+    } else {
+      for (std::size_t k = 0; k < n_classes; ++k) to[k] = kept_scores_[k * n + i];
+    }
   }
 }
 

@@ -45,6 +45,7 @@ class Chain {
   };
 
   void start_scores();
+  const double* start_of(RowId row) const;
   void draw_rows();
   GrownTree grow_tree(int score, Worker& worker, ThreadPool& pool);
 

@@ -93,7 +93,7 @@ GrownTree TreeGrower::grow(const std::vector<Sum>& sums, RowWindows& training, R
   GrownTree tree;
   tree.nodes.emplace_back();
   const auto rows = training.rows(0);
-  Sum total;
+  Sum total{};
   for (const RowId row : rows) total += sums[row];
   tree.nodes[0].value = search_.leaf_value(total);
   Leaf root{0, 0, total, {}, {}};

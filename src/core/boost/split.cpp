@@ -1,6 +1,7 @@
 #include "boost/split.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace petiole::boosting {
 namespace {
@@ -12,47 +13,61 @@ constexpr double kLongestStep = 30;
 
 }  // namespace
 
-// The best of the splits of a column that have been tried.
+// The best of the cuts of a column that have been tried.
 class SplitSearch::Candidates {
  public:
   Candidates(const SplitSearch& search, const Sum& total)
       : search_(search), options_(search.options_), sum_(total), total_(search.units_.moments(total)),
-        parent_(search.score(total_.gradient, total_.hessian)) {
-    best_.gain = kEqual * parent_;
-    beat_ = best_.gain;
-  }
+        parent_(total_.gradient * total_.gradient / (total_.hessian + options_.l2)) {}
 
   const Sum& total() const { return sum_; }
 
-  enum class Fit { too_small_left, too_small_right, good };
-
-  // Tries the split with this sum on the left.
-  Fit try_left(const Sum& sum, std::uint32_t cut, bool missing_right) {
-    const Moments left = search_.units_.moments(sum);
-    if (left.weight < options_.min_samples_leaf || left.hessian < options_.min_hessian) return Fit::too_small_left;
-    const double right_weight = total_.weight - left.weight, right_hessian = total_.hessian - left.hessian;
-    if (right_weight < options_.min_samples_leaf || right_hessian < options_.min_hessian) return Fit::too_small_right;
-    const double right_gradient = total_.gradient - left.gradient;
-    const double gain = search_.score(left.gradient, left.hessian) + search_.score(right_gradient, right_hessian) - parent_;
-    if (gain > beat_) {
-      best_ = {gain, 0, cut, missing_right, sum};
-      beat_ = gain + kEqual * gain;
+  // Tries all cuts of a column: lefts[i], which grow with i, and the missing rows are to the left of cut i. There is room
+  // for as many scores.
+  void try_cuts(std::span<const Sum> lefts, std::span<const std::uint32_t> cuts, const Sum& missing_left, bool missing_right,
+                double* scores) {
+    const auto small_left = [&](const Sum& left) { return !is_large_enough(left + missing_left); };
+    const auto large_right = [&](const Sum& left) { return is_large_enough(sum_ - left - missing_left); };
+    const auto first = std::partition_point(lefts.begin(), lefts.end(), small_left);
+    const auto end = std::partition_point(first, lefts.end(), large_right);
+    const auto n = static_cast<std::size_t>(end - first);
+    double most = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      scores[i] = score(first[static_cast<std::ptrdiff_t>(i)] + missing_left);
+      most = std::max(most, scores[i]);
     }
-    return Fit::good;
+    const double gain = most - parent_;
+    if (!(gain > kEqual * parent_) || !(gain > best_.gain + kEqual * best_.gain)) return;
+    const double enough = parent_ + (gain - kEqual * gain);
+    std::size_t i = 0;
+    while (scores[i] < enough) ++i;
+    const auto at = static_cast<std::size_t>(first - lefts.begin()) + i;
+    best_ = {gain, -1, cuts[at], missing_right, lefts[at] + missing_left};
   }
 
   Split best(int column) {
-    if (best_.exists()) best_.column = column;
+    if (best_.gain > 0) best_.column = column;
     return best_;
   }
 
  private:
+  bool is_large_enough(const Sum& side) const {
+    return search_.units_.weight(side) >= options_.min_samples_leaf && search_.units_.hessian(side) >= options_.min_hessian;
+  }
+
+  // The sum of both sides' G² / (H + λ).
+  double score(const Sum& sum) const {
+    const double left = search_.units_.gradient(sum), right = total_.gradient - left;
+    const double left_hessian = search_.units_.hessian(sum);
+    const double below_left = left_hessian + options_.l2, below_right = total_.hessian - left_hessian + options_.l2;
+    return (left * left * below_right + right * right * below_left) / (below_left * below_right);
+  }
+
   const SplitSearch& search_;
   const BoostOptions& options_;
   const Sum sum_;
   const Moments total_;
   const double parent_;
-  double beat_;
   Split best_;
 };
 
@@ -70,21 +85,22 @@ Split SplitSearch::find(int j, const Sum& total, const Histogram& histogram) con
   return found.best(j);
 }
 
-// Two passes where rows lack the value: first these go to the right, then to the left. A cut after the last code has all
-// known values on the left.
+// Rows without a value go to the right, then to the left. A cut after the last code has all known values on the left.
 void SplitSearch::find_numeric(const BoostColumns::Column& column, const Sum* bins, Candidates& found) const {
   const Sum missing = column.has_missing ? bins[column.n_codes] : Sum{};
-  const bool any_missing = missing != Sum{};
-  const auto pass = [&](Sum left, bool missing_right) {
-    const std::uint32_t end = any_missing && missing_right ? column.n_codes : std::max(column.n_codes, 1u) - 1;
-    for (std::uint32_t code = 0; code < end; ++code) {
-      if (bins[code] == Sum{}) continue;
-      left += bins[code];
-      if (found.try_left(left, code, missing_right) == Candidates::Fit::too_small_right) return;
-    }
-  };
-  pass({}, true);
-  if (any_missing) pass(missing, false);
+  std::array<Sum, BoostColumns::kMostBins + 1> lefts;
+  std::array<std::uint32_t, BoostColumns::kMostBins + 1> cuts;
+  std::array<double, BoostColumns::kMostBins + 1> scores;
+  std::size_t n = 0;
+  Sum left{};
+  for (std::uint32_t code = 0; code < column.n_codes; ++code) {  // no branch on whether a code occurs
+    left += bins[code];
+    lefts[n] = left;
+    cuts[n] = code;
+    n += (bins[code].gradient | bins[code].rest) != 0;
+  }
+  found.try_cuts({lefts.data(), n}, {cuts.data(), n}, {}, true, scores.data());
+  if (missing != Sum{}) found.try_cuts({lefts.data(), n}, {cuts.data(), n}, missing, false, scores.data());
 }
 
 std::vector<std::uint32_t> SplitSearch::ordered_categories(const BoostColumns::Column& column, const Sum* bins,
@@ -105,12 +121,15 @@ std::vector<std::uint32_t> SplitSearch::ordered_categories(const BoostColumns::C
 
 // A missing value is one more category.
 void SplitSearch::find_categorical(const BoostColumns::Column& column, const Sum* bins, Candidates& found) const {
-  const auto order = ordered_categories(column, bins, found.total());
-  Sum left;
-  for (std::uint32_t n_left = 1; n_left < order.size(); ++n_left) {
-    left += bins[order[n_left - 1]];
-    if (found.try_left(left, n_left, false) == Candidates::Fit::too_small_right) return;
+  std::vector<Sum> lefts;
+  std::vector<std::uint32_t> cuts;
+  Sum left{};
+  for (const std::uint32_t category : ordered_categories(column, bins, found.total())) {
+    lefts.push_back(left += bins[category]);
+    cuts.push_back(static_cast<std::uint32_t>(lefts.size()));
   }
+  std::vector<double> scores(lefts.size());
+  found.try_cuts(lefts, cuts, {}, false, scores.data());
 }
 
 std::vector<std::uint8_t> SplitSearch::table(const Split& split, const Sum& total, const Histogram& histogram) const {

@@ -14,7 +14,7 @@ struct Split {
   int column = -1;
   std::uint32_t cut = 0;  // numeric: the last code on the left; categorical: how many categories, in order, are on the left
   bool missing_right = false;
-  Sum left;
+  Sum left{};
 
   bool exists() const { return column >= 0; }
 };
@@ -45,7 +45,6 @@ class SplitSearch {
   void find_categorical(const BoostColumns::Column& column, const Sum* bins, Candidates& found) const;
   // The categories that occur, by ratio of gradient and Hessian.
   std::vector<std::uint32_t> ordered_categories(const BoostColumns::Column& column, const Sum* bins, const Sum& total) const;
-  double score(double gradient, double hessian) const { return gradient * gradient / (hessian + options_.l2); }
 
   const BoostColumns& columns_;
   const BoostOptions& options_;

@@ -11,9 +11,9 @@
 namespace petiole::boosting {
 
 // Of one row or of many. `rest` has the weight in its upper bits and the Hessian in its lower ones, so that a sum takes two
-// additions, which a processor does as one.
+// additions, which a processor does as one. Sum{} is zero; a Sum without braces has no value yet.
 struct alignas(16) Sum {
-  std::int64_t gradient = 0, rest = 0;
+  std::int64_t gradient, rest;
 
   Sum& operator+=(const Sum& other) {
     gradient += other.gradient;
