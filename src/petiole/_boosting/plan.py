@@ -72,7 +72,7 @@ class BoostingPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole("n_rounds", self.n_rounds, 1)
+        check_whole("n_rounds", self.n_rounds, 0)
         check_whole("patience", self.patience, 1)
         check_number("learning_rate", self.learning_rate, 1e-9, 1)
         check_whole("max_leaf_nodes", self.max_leaf_nodes, 2, optional=True)
@@ -90,13 +90,13 @@ class BoostingPlan:
         changed = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
         return f"BoostingPlan({', '.join(f'{name}={value!r}' for name, value in changed)})"
 
-    def n_bins(self, n_rows: int) -> int:
+    def n_bins(self, n_rows: float) -> int:
         """The bins of each numeric column of a table with so many rows."""
-        return min(int(self.max_bins), max(FEWEST_BINS, n_rows // ROWS_PER_BIN))
+        return min(int(self.max_bins), max(FEWEST_BINS, int(min(n_rows, MOST_BINS * ROWS_PER_BIN)) // ROWS_PER_BIN))
 
     def columns(self, rows: EncodedRows, n_threads: int = 1) -> _core.BoostColumns:
         """The columns of a table, coded for boosting; all chains on rows of the table can share them."""
-        bins = self.n_bins(len(rows))
+        bins = self.n_bins(rows.class_weights().sum())
         return _core.BoostColumns(rows.matrix, rows.weights, rows.n_categories, bins, n_threads)
 
     def options(self, n_features: int) -> _core.BoostOptions:
