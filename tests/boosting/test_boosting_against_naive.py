@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive_boosting import NaiveBoosting, Settings
 
+from naive_boosting import NaiveBoosting, Settings
 from petiole._boosting.growing import boost_folds
 from petiole._boosting.plan import BoostingPlan
 from petiole._table.rows import EncodedRows

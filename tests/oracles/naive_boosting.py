@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-EQUAL = 1e-9  # of gains that differ by less, relative to them, the first counts
+# Of gains that differ by less, relative to them or to the scores that they are differences of, the first counts.
+EQUAL, ROUNDING = 1e-9, 1e-12
 LONGEST_STEP = 30
 
 
@@ -26,13 +27,13 @@ class Node:
     followers: list
     depth: int
     value: float = 0.0
-    split: tuple | None = None  # (gain, column, a function from a value to whether it goes right)
+    split: tuple | None = None  # (gain, column, a function from a value to whether it goes right, slack of the gain)
     children: list = field(default_factory=list)
 
     def leaf_of(self, row):
         if not self.children:
             return self
-        _, column, goes_right = self.split
+        _, column, goes_right, _ = self.split
         return self.children[goes_right(row[column])].leaf_of(row)
 
     def described(self):
@@ -76,12 +77,12 @@ class NaiveBoosting:
         while self.settings.max_leaf_nodes is None or len(leaves) < self.settings.max_leaf_nodes:
             best = None
             for leaf in leaves:
-                if leaf.split and (best is None or leaf.split[0] > best.split[0] * (1 + EQUAL)):
+                if leaf.split and (best is None or leaf.split[0] > best.split[0] + best.split[3]):
                     best = leaf
             if best is None:
                 break
             leaves.remove(best)
-            _, column, goes_right = best.split
+            _, column, goes_right, _ = best.split
             for side in (False, True):
                 rows, followers = (
                     [i for i in some if goes_right(self.X[i][column]) == side] for some in (best.rows, best.followers)
@@ -102,9 +103,16 @@ class NaiveBoosting:
     def sums(self, rows):
         return sum(self.g[i] for i in rows), sum(self.h[i] for i in rows)
 
-    def score(self, rows):
+    def score(self, rows, penalty=0.0):
         gradient, hessian = self.sums(rows)
-        return gradient**2 / (hessian + self.settings.l2)
+        return gradient**2 / (hessian + self.settings.l2 + penalty)
+
+    def penalty(self, rows, column):
+        """What is added to l2 on both sides of a split of more than two categories."""
+        n_here = len({str(self.X[i][column]) for i in rows})
+        if not self.n_categories[column] or n_here <= 2:
+            return 0.0
+        return self.settings.category_smoothing * self.sums(rows)[1] / self.weight(rows)
 
     def is_allowed(self, rows):
         enough = sum(self.weights[i] for i in rows) >= self.settings.min_samples_leaf
@@ -114,15 +122,15 @@ class NaiveBoosting:
         best = None
         for column in range(len(self.X[0])):
             kind = self.categorical_sides if self.n_categories[column] else self.numeric_sides
-            parent, of_column = self.score(rows), None
+            parent, penalty, of_column = self.score(rows), self.penalty(rows, column), None
             for goes_right in kind(rows, column):
                 left = [i for i in rows if not goes_right(self.X[i][column])]
                 right = [i for i in rows if goes_right(self.X[i][column])]
                 if self.is_allowed(left) and self.is_allowed(right):
-                    gain = self.score(left) + self.score(right) - parent
-                    if gain > EQUAL * parent and (of_column is None or gain > of_column[0] * (1 + EQUAL)):
-                        of_column = (gain, column, goes_right)
-            if of_column and (best is None or of_column[0] > best[0] * (1 + EQUAL)):
+                    gain = self.score(left, penalty) + self.score(right, penalty) - parent
+                    if gain > EQUAL * parent and (of_column is None or gain > of_column[0] + of_column[3]):
+                        of_column = (gain, column, goes_right, EQUAL * gain + ROUNDING * parent)
+            if of_column and (best is None or of_column[0] > best[0] + best[3]):
                 best = of_column
         return best
 
@@ -140,17 +148,18 @@ class NaiveBoosting:
                 last = [low, *between][len(between) // 2] if high is not None else math.inf
                 side = missing_right
                 if side is None:
-                    side = self.weight(rows, column, lambda v: v <= low) < self.weight(rows, column, lambda v: v > low)
+                    here_right = [i for i in rows if self.X[i][column] > low]
+                    side = 2 * self.weight(here_right) > self.weight(rows)
                 yield lambda v, last=last, side=side: side if math.isnan(v) else v > last
 
-    def weight(self, rows, column, condition):
-        return sum(self.weights[i] for i in rows if condition(self.X[i][column]))
+    def weight(self, rows):
+        return sum(self.weights[i] for i in rows)
 
     def categorical_sides(self, rows, column):
         """Every cut of the categories in the order of their ratios; missing is a category."""
         code_of = {i: -1 if math.isnan(self.X[i][column]) else self.X[i][column] for i in rows}
         gradient, hessian = self.sums(rows)
-        share = self.settings.category_smoothing / sum(self.weights[i] for i in rows)
+        share = self.settings.category_smoothing / self.weight(rows)
 
         def ratio(code):
             g, h = self.sums([i for i in rows if code_of[i] == code])

@@ -14,7 +14,7 @@ struct BoostOptions {
   double l2 = 0;                  // added to the sum of Hessians of every leaf
   double min_samples_leaf = 20;   // in rows, that is, in sums of weights
   double min_hessian = 1e-3;      // of every leaf
-  double category_smoothing = 10; // rows of average gradient and Hessian that are added to a category when categories are ordered
+  double category_smoothing = 10; // average rows that are added to each category to order them, and to each side of their split
   double subsample = 1;           // the share of rows that a round's trees are grown on
   int max_features = 0;           // drawn for each tree; 0: all
   std::uint64_t seed = 0;

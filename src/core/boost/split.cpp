@@ -6,8 +6,9 @@
 namespace petiole::boosting {
 namespace {
 
-// Gains of which one is so little larger than the other, relative to it, are equal: the sums are rounded.
-constexpr double kEqual = 1e-9;
+// Gains are equal if they differ by less than this share of themselves, because sums are rounded, and this share of the
+// parent's score, because they are small differences of such scores.
+constexpr double kEqual = 1e-9, kRounding = 1e-12;
 // No Newton step is longer, in units of the score: where Hessians all but vanish, it would be any number.
 constexpr double kLongestStep = 30;
 
@@ -25,7 +26,7 @@ class SplitSearch::Candidates {
   // Tries all cuts of a column: lefts[i], which grow with i, and the missing rows are to the left of cut i. There is room
   // for as many scores.
   void try_cuts(std::span<const Sum> lefts, std::span<const std::uint32_t> cuts, const Sum& missing_left, bool missing_right,
-                double* scores) {
+                double* scores, double l2) {
     const auto small_left = [&](const Sum& left) { return !is_large_enough(left + missing_left); };
     const auto large_right = [&](const Sum& left) { return is_large_enough(sum_ - left - missing_left); };
     const auto first = std::partition_point(lefts.begin(), lefts.end(), small_left);
@@ -33,16 +34,16 @@ class SplitSearch::Candidates {
     const auto n = static_cast<std::size_t>(end - first);
     double most = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      scores[i] = score(first[static_cast<std::ptrdiff_t>(i)] + missing_left);
+      scores[i] = score(first[static_cast<std::ptrdiff_t>(i)] + missing_left, l2);
       most = std::max(most, scores[i]);
     }
     const double gain = most - parent_;
-    if (!(gain > kEqual * parent_) || !(gain > best_.gain + kEqual * best_.gain)) return;
-    const double enough = parent_ + (gain - kEqual * gain);
+    if (!(gain > kEqual * parent_) || !(gain > best_.gain + best_.slack)) return;
+    const double slack = kEqual * gain + kRounding * parent_, enough = most - slack;
     std::size_t i = 0;
     while (scores[i] < enough) ++i;
     const auto at = static_cast<std::size_t>(first - lefts.begin()) + i;
-    best_ = {gain, -1, cuts[at], missing_right, lefts[at] + missing_left};
+    best_ = {gain, slack, -1, cuts[at], missing_right, lefts[at] + missing_left};
   }
 
   Split best(int column) {
@@ -56,10 +57,10 @@ class SplitSearch::Candidates {
   }
 
   // The sum of both sides' G² / (H + λ).
-  double score(const Sum& sum) const {
+  double score(const Sum& sum, double l2) const {
     const double left = search_.units_.gradient(sum), right = total_.gradient - left;
     const double left_hessian = search_.units_.hessian(sum);
-    const double below_left = left_hessian + options_.l2, below_right = total_.hessian - left_hessian + options_.l2;
+    const double below_left = left_hessian + l2, below_right = total_.hessian - left_hessian + l2;
     return (left * left * below_right + right * right * below_left) / (below_left * below_right);
   }
 
@@ -73,7 +74,7 @@ class SplitSearch::Candidates {
 
 const Split& SplitSearch::better(const Split& first, const Split& second) {
   if (!first.exists()) return second;
-  return second.exists() && second.gain > first.gain + kEqual * first.gain ? second : first;
+  return second.exists() && second.gain > first.gain + first.slack ? second : first;
 }
 
 Split SplitSearch::find(int j, const Sum& total, const Histogram& histogram) const {
@@ -99,8 +100,8 @@ void SplitSearch::find_numeric(const BoostColumns::Column& column, const Sum* bi
     cuts[n] = code;
     n += (bins[code].gradient | bins[code].rest) != 0;
   }
-  found.try_cuts({lefts.data(), n}, {cuts.data(), n}, {}, true, scores.data());
-  if (missing != Sum{}) found.try_cuts({lefts.data(), n}, {cuts.data(), n}, missing, false, scores.data());
+  found.try_cuts({lefts.data(), n}, {cuts.data(), n}, {}, true, scores.data(), options_.l2);
+  if (missing != Sum{}) found.try_cuts({lefts.data(), n}, {cuts.data(), n}, missing, false, scores.data(), options_.l2);
 }
 
 std::vector<std::uint32_t> SplitSearch::ordered_categories(const BoostColumns::Column& column, const Sum* bins,
@@ -119,7 +120,8 @@ std::vector<std::uint32_t> SplitSearch::ordered_categories(const BoostColumns::C
   return order;
 }
 
-// A missing value is one more category.
+// A missing value is one more category. That the order was chosen by the gradients makes gains look better than they are, so
+// each side is shrunk as if rows without gradient were there; two categories have only one order.
 void SplitSearch::find_categorical(const BoostColumns::Column& column, const Sum* bins, Candidates& found) const {
   std::vector<Sum> lefts;
   std::vector<std::uint32_t> cuts;
@@ -129,7 +131,9 @@ void SplitSearch::find_categorical(const BoostColumns::Column& column, const Sum
     cuts.push_back(static_cast<std::uint32_t>(lefts.size()));
   }
   std::vector<double> scores(lefts.size());
-  found.try_cuts(lefts, cuts, {}, false, scores.data());
+  const Moments all = units_.moments(found.total());
+  const double penalty = lefts.size() > 2 ? options_.category_smoothing * all.hessian / all.weight : 0;
+  found.try_cuts(lefts, cuts, {}, false, scores.data(), options_.l2 + penalty);
 }
 
 std::vector<std::uint8_t> SplitSearch::table(const Split& split, const Sum& total, const Histogram& histogram) const {

@@ -55,10 +55,10 @@ def boost(
 ) -> BoostedTrees:
     """Grow one chain; Ctrl-C stops it.
 
-    With ``held_out``, a mask of some of the rows, it is grown on the others and cut off at the round at which the log-loss
-    of these is least. ``starts`` are scores of each row and class to begin with, such as the logarithms of another
-    model's honest probabilities; the trees then are a correction of it. ``columns`` are those of ``plan.columns(rows)``, if
-    they are there already.
+    With ``held_out``, a mask of some of the rows, it is grown on the others and cut off at the round at which the
+    log-loss of these is least. ``starts`` are scores of each row and class to begin with, such as the logarithms of
+    another model's honest probabilities; the trees then are a correction of it. ``columns`` are those of
+    ``plan.columns(rows)``, if they are there already.
     """
     out = np.zeros(len(rows), dtype=bool) if held_out is None else held_out
     return _grow(plan, rows, [out], starts, n_threads, columns).models[0]
@@ -74,9 +74,9 @@ def boost_folds(
 ) -> BoostedFolds:
     """Grow a chain for each fold on the rows that are not in it, side by side.
 
-    ``folds`` is the number of each row's fold, from 0; rows of fold -1 are in all chains and held out of none. The columns
-    are coded once, and after each round the held-out log-losses of all folds are added up: one number of rounds is chosen
-    for all.
+    ``folds`` is the number of each row's fold, from 0; rows of fold -1 are in all chains and held out of none. The
+    columns are coded once, and after each round the held-out log-losses of all folds are added up: one number of rounds
+    is chosen for all.
     """
     masks = [folds == fold for fold in range(int(folds.max()) + 1)]
     return _grow(plan, rows, masks, starts, n_threads, columns)

@@ -40,7 +40,8 @@ class BoostingPlan:
     max_bins : int
         Bins of a numeric column, from 2 to 255.
     category_smoothing : float
-        How many average rows are added to each category when categories are put in order.
+        How many average rows are added to each category when categories are put in order, and rows without gradient to
+        each side of a split of more than two categories.
     subsample : float
         The share of rows on which the trees of a round are grown.
     max_features : None, "sqrt", "log2", int or float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -113,9 +113,7 @@ class BoostedTrees(Savable):
     def __repr__(self) -> str:
         return f"BoostedTrees({self.n_rounds} rounds, {self.n_trees} trees, {self.n_classes} classes)"
 
-    def scores(
-        self, matrix: npt.NDArray[Any], n_threads: int = 1, starts: Floats | None = None
-    ) -> Floats:
+    def scores(self, matrix: npt.NDArray[Any], n_threads: int = 1, starts: Floats | None = None) -> Floats:
         """The score of each class for encoded rows; ``starts`` takes the place of ``base``."""
         summed = self._router.scores(matrix, n_threads)
         if self.n_classes == 2:
@@ -164,7 +162,8 @@ class BoostedTrees(Savable):
     def feature_gains(self) -> Floats:
         """The sum of the gains of each feature's splits."""
         splits = self.feature >= 0
-        return np.bincount(self.feature[splits], self.gain[splits], minlength=self.n_features)
+        gains = np.bincount(self.feature[splits], self.gain[splits], minlength=self.n_features)
+        return gains.astype(np.float64)  # also where there is no split
 
     @functools.cached_property
     def _router(self) -> _core.BoostRouter:
@@ -179,7 +178,7 @@ class BoostedTrees(Savable):
         self.__post_init__()
 
     def _check_state(self, state: dict[str, Any]) -> None:
-        require(2 <= len(state["base"]) <= MAX_CLASSES or len(state["base"]) == 1, "base: must be one number per class")
+        require(1 <= len(state["base"]) <= MAX_CLASSES, "base: must be one number per class")
         n_nodes = len(state["feature"])
         for name in ("left", "threshold", "missing_right", "value", "gain"):
             require(len(state[name]) == n_nodes, f"{name}: must be one per node")
@@ -227,4 +226,7 @@ def _check_nodes(state: dict[str, Any]) -> None:
     require(not categorical[~splits].any(), "category_start: leaves have no categories")
     require((np.isnan(threshold) == (categorical | ~splits)).all(), "threshold: must be there at numeric splits only")
     require(not np.isneginf(threshold).any(), "threshold: must not be minus infinity")
-    require((state["value"][splits] == 0).all() and (state["gain"][~splits] == 0).all(), "value, gain: must be of leaves, splits")
+    require(
+        (state["value"][splits] == 0).all() and (state["gain"][~splits] == 0).all(),
+        "value, gain: must be of leaves, splits",
+    )

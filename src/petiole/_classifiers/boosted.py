@@ -35,16 +35,17 @@ class BoostedPETClassifier(TreeBasedClassifier):
     derivatives of the log-loss; its leaves hold Newton steps V = −η·G / (H + λ), where G and H are the sums of both
     derivatives over the leaf's rows.
 
-    With ``early_stopping`` the rows are divided into folds, stratified by class. A chain of trees is grown for each fold
-    on the rows of the others, all side by side, and the number of rounds is that with the least held-out log-loss over
-    all rows. The model is then grown on all rows with that number of rounds. The held-out probabilities are kept.
+    With ``early_stopping`` the rows are divided into folds, stratified by class. A chain of trees is grown for each
+    fold on the rows of the others, all side by side, and the number of rounds is that with the least held-out log-loss
+    over all rows. The held-out probabilities are kept. The model is then grown on all rows, with k/(k − 1) times that
+    number of rounds: it has so many times the rows of a chain.
 
     Parameters
     ----------
     learning_rate : float, default=0.05
         η, the share of each step that is taken.
     max_iter : int, default=1000
-        At most so many rounds; exactly so many without ``early_stopping``, unless no split is left before.
+        At most so many rounds of each chain; exactly so many rounds without ``early_stopping``, unless no split is left.
     max_leaf_nodes : int or None, default=15
         Leaves of a tree; those whose split gains most are split first.
     max_depth : int or None, default=None
@@ -78,7 +79,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
     trees_ : BoostedTrees
         The trees and what their leaves add to the scores.
     n_iter_ : int
-        The number of rounds.
+        The number of rounds of the model.
     validation_log_loss_ : array
         With early stopping: the held-out log-loss in bits after 0, 1, 2, … rounds.
     cv_predict_proba_ : array of shape (n_rows, n_classes)
@@ -108,14 +109,15 @@ class BoostedPETClassifier(TreeBasedClassifier):
 
     def _check_state(self, state: dict[str, Any]) -> None:
         super()._check_state(state)
-        trees, losses, held_out = (state.get(n) for n in ("trees_", "validation_log_loss_", "cv_predict_proba_"))
+        trees: BoostedTrees = state["trees_"]
+        losses, held_out = state.get("validation_log_loss_"), state.get("cv_predict_proba_")
         require(trees.n_classes == len(state["classes_"]), "trees_: must have the same classes")
         require(trees.n_features == state["encoder_"].n_features, "trees_: must have the same columns")
         require(trees.n_rounds == state["n_iter_"], "n_iter_: must be the number of rounds")
         require((losses is None) == (held_out is None), "validation_log_loss_: must be there with cv_predict_proba_")
         if held_out is not None:
             require(held_out.shape[1] == trees.n_classes, "cv_predict_proba_: must have a column per class")
-            require(len(losses) > 0, "validation_log_loss_: must not be empty")
+            require(losses is not None and len(losses) > 0, "validation_log_loss_: must not be empty")
 
     def __init__(
         self,
@@ -173,8 +175,10 @@ class BoostedPETClassifier(TreeBasedClassifier):
         columns = plan.columns(rows, self._n_threads())
         folds = None
         if self.early_stopping:
-            folds = boost_folds(plan, rows, draw_folds(rows, int(self.n_folds), plan.seed), None, self._n_threads(), columns)
-        n_rounds = plan.n_rounds if folds is None else folds.n_rounds
+            folds = boost_folds(
+                plan, rows, draw_folds(rows, int(self.n_folds), plan.seed), None, self._n_threads(), columns
+            )
+        n_rounds = plan.n_rounds if folds is None else rounds_on_all_rows(folds)
         trees = boost(replace(plan, n_rounds=n_rounds), rows, None, None, self._n_threads(), columns)
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         remember_columns(self, X)
@@ -211,7 +215,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
         """Set the attributes of held-out rows, or remove those of an earlier fit."""
         if folds is None:
             for name in ("validation_log_loss_", "cv_predict_proba_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             return
         self.validation_log_loss_ = folds.log_losses
         proba = folds.probabilities()
@@ -257,6 +261,12 @@ class BoostedPETClassifier(TreeBasedClassifier):
             subsample=float(self.subsample),
             seed=seed,
         )
+
+
+def rounds_on_all_rows(folds: BoostedFolds) -> int:
+    """For the model that has k/(k − 1) times the rows of a chain, so many times its rounds."""
+    k = len(folds.models)
+    return folds.n_rounds if k == 1 else round(folds.n_rounds * k / (k - 1))
 
 
 def draw_folds(rows: EncodedRows, n_folds: int, seed: int) -> npt.NDArray[np.intp]:
