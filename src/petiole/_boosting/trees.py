@@ -106,6 +106,9 @@ class BoostedTrees(Savable):
     def n_trees(self) -> int:
         return len(self.node_start) - 1
 
+    def __len__(self) -> int:
+        return self.n_trees
+
     @property
     def n_rounds(self) -> int:
         return self.n_trees // self.n_scores

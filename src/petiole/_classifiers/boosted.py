@@ -45,7 +45,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
     learning_rate : float, default=0.05
         η, the share of each step that is taken.
     max_iter : int, default=1000
-        At most so many rounds of each chain; exactly so many rounds without ``early_stopping``, unless no split is left.
+        At most so many rounds of each chain; without ``early_stopping`` exactly so many, unless no split is left.
     max_leaf_nodes : int or None, default=15
         Leaves of a tree; those whose split gains most are split first.
     max_depth : int or None, default=None
