@@ -12,6 +12,16 @@ constexpr double kEqual = 1e-9, kRounding = 1e-12;
 // No Newton step is longer, in units of the score: where Hessians all but vanish, it would be any number.
 constexpr double kLongestStep = 30;
 
+// Four at a time, because each comparison waits for the one before.
+double largest(const double* values, std::size_t n) {
+  std::array<double, 4> most{};
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (std::size_t lane = 0; lane < 4; ++lane) most[lane] = std::max(most[lane], values[i + lane]);
+  for (; i < n; ++i) most[0] = std::max(most[0], values[i]);
+  return std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
+}
+
 }  // namespace
 
 // The best of the cuts of a column that have been tried.
@@ -32,11 +42,9 @@ class SplitSearch::Candidates {
     const auto first = std::partition_point(lefts.begin(), lefts.end(), small_left);
     const auto end = std::partition_point(first, lefts.end(), large_right);
     const auto n = static_cast<std::size_t>(end - first);
-    double most = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      scores[i] = score(first[static_cast<std::ptrdiff_t>(i)] + missing_left, l2);
-      most = std::max(most, scores[i]);
-    }
+    for (std::size_t done = 0; done < n; done += kChunk)
+      fill_scores(first + static_cast<std::ptrdiff_t>(done), std::min(kChunk, n - done), missing_left, l2, scores + done);
+    const double most = largest(scores, n);
     const double gain = most - parent_;
     if (!(gain > kEqual * parent_) || !(gain > best_.gain + best_.slack)) return;
     const double slack = kEqual * gain + kRounding * parent_, enough = most - slack;
@@ -56,12 +64,23 @@ class SplitSearch::Candidates {
     return search_.units_.weight(side) >= options_.min_samples_leaf && search_.units_.hessian(side) >= options_.min_hessian;
   }
 
-  // The sum of both sides' G² / (H + λ).
-  double score(const Sum& sum, double l2) const {
-    const double left = search_.units_.gradient(sum), right = total_.gradient - left;
-    const double left_hessian = search_.units_.hessian(sum);
-    const double below_left = left_hessian + l2, below_right = total_.hessian - left_hessian + l2;
-    return (left * left * below_right + right * right * below_left) / (below_left * below_right);
+  static constexpr std::size_t kChunk = 256;
+
+  // The sum of both sides' G² / (H + λ) for some cuts; loops that do one thing each, several numbers at a time.
+  template <class Iterator>
+  void fill_scores(Iterator lefts, std::size_t n, const Sum& missing_left, double l2, double* scores) const {
+    std::array<double, kChunk> gradient, hessian;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Sum left = lefts[static_cast<std::ptrdiff_t>(i)] + missing_left;
+      gradient[i] = search_.units_.gradient(left);
+      hessian[i] = search_.units_.hessian(left);
+    }
+    const double whole_gradient = total_.gradient, whole_hessian = total_.hessian + l2;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double left = gradient[i], right = whole_gradient - left;
+      const double below_left = hessian[i] + l2, below_right = whole_hessian - hessian[i];
+      scores[i] = (left * left * below_right + right * right * below_left) / (below_left * below_right);
+    }
   }
 
   const SplitSearch& search_;
