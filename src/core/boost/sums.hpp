@@ -38,7 +38,7 @@ class FixedPoint {
     int size;  // total < 2^size
     std::frexp(total, &size);
     gradient_scale_ = std::ldexp(1.0, 61 - size);
-    const int weight_bits = std::min(kWeightBits, size + (whole_weights ? 0 : kFractionBits));
+    const int weight_bits = std::clamp(size + (whole_weights ? 0 : kFractionBits), kFractionBits, kWeightBits);
     weight_scale_ = std::ldexp(1.0, weight_bits - size);
     shift_ = 62 - weight_bits - 1;  // rounding up may carry the sum of weights to one more bit
     hessian_scale_ = std::ldexp(1.0, shift_ - size);
