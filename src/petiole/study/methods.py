@@ -183,7 +183,8 @@ def choose_methods(methods: Any, shape: Shape) -> list[Method]:
     Traceback (most recent call last):
     ...
     ValueError: methods=['forest']: there is no method 'forest'; the methods are probability-forest, \
-probability-forest-separate, boosted, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual, naive-bayes, random-forest, \
+probability-forest-separate, boosted, \
+mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual, naive-bayes, random-forest, \
 calibrated-forest, gradient-boosting
     """
     if isinstance(methods, str) and methods in ("auto", "all"):
