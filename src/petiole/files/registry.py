@@ -16,6 +16,8 @@ MODULE_OF = {
     "BaggedPETClassifier": "petiole._classifiers.bagging",
     "MOBESPClassifier": "petiole._classifiers.mob_esp",
     "ProbabilityForestClassifier": "petiole._classifiers.probability_forest",
+    "BoostedPETClassifier": "petiole._classifiers.boosted",
+    "BoostedTrees": "petiole._boosting.trees",
     "LogPool": "petiole._forest.log_pool",
     "PoolMembers": "petiole._estimates.members",
     "Folding": "petiole._estimates.members",
