@@ -98,6 +98,15 @@ class BoostedTrees(Savable):
         return len(self.base)
 
     @property
+    def n_columns(self) -> int:
+        return self.n_features
+
+    @classmethod
+    def fused(cls, models: Sequence[BoostedTrees]) -> Sequence[BoostedTrees]:
+        """One chain with all trees: means of scores make the geometric mean of probabilities."""
+        return [models[0].mean_of(models)]
+
+    @property
     def n_scores(self) -> int:
         """How many trees there are in a round."""
         return 1 if self.n_classes == 2 else self.n_classes

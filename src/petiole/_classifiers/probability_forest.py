@@ -15,7 +15,7 @@ from petiole._classifiers.ensemble import Floats, ForestClassifier
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
 from petiole._estimates.components import COMPONENTS, Component, make_components
-from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, Folding, PoolMembers, fit_members
+from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, Folding, PoolMembers
 from petiole._estimates.pool import PRIOR, Part, PooledComponents, fit_pooled_components, pool_rows
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
@@ -95,6 +95,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         parts_=checks.list_of(_check_saved_part),
         members_=maybe(checks.instance_of("PoolMembers")),
         pool_=checks.instance_of("LogPool"),
+        forest_pool_=maybe(checks.none_or(checks.instance_of("LogPool"))),
         prior_=checks.probabilities(1),
         pool_weights_=checks.floats(2, 0.0, checks.LARGEST),
         pool_intercepts_=checks.floats(1, -checks.LARGEST, checks.LARGEST),
@@ -234,7 +235,8 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             unseen,
             pool_components(self),
             leaf_component_names(self, len(grown)),
-            fit_members(member_names(self), rows, seed, n_threads),
+            member_names(self),
+            seed=seed,
             prior=prior,
             learn_from=pool_rows(len(rows), seed),
             floor=float(self.floor),
@@ -247,6 +249,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         self.parts_ = estimate.parts
         self.members_ = estimate.members
         self.pool_ = estimate.pool
+        self.forest_pool_ = estimate.forest_pool
         self.prior_ = estimate.base_rates
         self.pool_weights_ = estimate.pool.weights
         self.pool_intercepts_ = estimate.pool.intercepts
@@ -275,7 +278,10 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             parts.append(Part.of(forest, filed, components, self._n_threads()))
         members = state.get("members_", PoolMembers(Folding(2, 0)))
         names = self.component_names_
-        self._keep_estimate(PooledComponents(parts, members, self.pool_, names, self.class_weights_, self.prior_))
+        estimate = PooledComponents(
+            parts, members, self.pool_, state.get("forest_pool_"), names, self.class_weights_, self.prior_
+        )
+        self._keep_estimate(estimate)
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], state: dict[str, Any]) -> Self:

@@ -61,8 +61,10 @@ class SoftQueries:
         _, _, proba = filed.tables.look_up_members(self._leaves, filed.ballot, n_voters, which, self.n_threads)
         return proba, None if tables is None else self.means(tables)
 
-    def ask(self, model: CrossFitted) -> Floats:
-        return mean_over_draws(self.matrix, self.perturbation, lambda matrix: model.answer(matrix, self.n_threads))
+    def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
+        return mean_over_draws(
+            self.matrix, self.perturbation, lambda matrix: model.answer(matrix, self.n_threads, starts)
+        )
 
 
 def mean_over_draws(
@@ -86,11 +88,13 @@ class CountedRows:
     training: EncodedRows
     chosen: npt.NDArray[np.intp]
 
-    def unseen(self, model: CrossFitted, folding: Folding, perturbation: Perturbation, n_threads: int) -> Floats:
+    def unseen(
+        self, model: CrossFitted, folding: Folding, starts: Floats | None, perturbation: Perturbation, n_threads: int
+    ) -> Floats:
         """Probabilities of the rows with noise, by models that have not seen them."""
         fold_of = folding.of(self.training.labels)[self.chosen]
         return mean_over_draws(
-            self.rows.matrix, perturbation, lambda matrix: model.held_out_answer(matrix, fold_of, n_threads)
+            self.rows.matrix, perturbation, lambda matrix: model.held_out_answer(matrix, fold_of, n_threads, starts)
         )
 
 
@@ -146,8 +150,8 @@ class SoftUnseenRows:
             )
         )
 
-    def ask(self, model: CrossFitted, folding: Folding) -> Floats:
-        return self.part.unseen(model, folding, self.perturbation, self.n_threads)
+    def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
+        return self.part.unseen(model, folding, starts, self.perturbation, self.n_threads)
 
 
 class SoftMeans(SoftUnseenRows):

@@ -41,8 +41,8 @@ class Queries(Protocol):
         """The frequencies that leaves keep for the vote of the first trees, NaN where there are none; and the means of
         tables."""
 
-    def ask(self, model: CrossFitted) -> Floats:
-        """The probabilities by a model that is no forest."""
+    def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
+        """The probabilities by a model that is no forest; ``starts`` are the scores that it begins with, if any."""
 
 
 class UnseenRows(Protocol):
@@ -58,7 +58,7 @@ class UnseenRows(Protocol):
         """The frequencies that leaves keep for the out-of-bag vote, the row itself taken out; NaN where nothing is
         left."""
 
-    def ask(self, model: CrossFitted, folding: Folding) -> Floats:
+    def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
         """The probabilities by a model that is no forest, each row asked in a fold that it was kept out of."""
 
 
@@ -83,8 +83,8 @@ class PlainQueries:
         )
         return proba, means
 
-    def ask(self, model: CrossFitted) -> Floats:
-        return model.answer(self.matrix, self.n_threads)
+    def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
+        return model.answer(self.matrix, self.n_threads, starts)
 
 
 class OutOfBagRows:
@@ -136,9 +136,11 @@ class OutOfBagRows:
             filed.tables.out_of_bag(self.members, winners, votes, which, labels, weights, self.selected, self.n_threads)
         )
 
-    def ask(self, model: CrossFitted, folding: Folding) -> Floats:
+    def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
         chosen = slice(None) if self.selected is None else self.selected
-        return model.held_out_answer(self.rows.matrix[chosen], folding.of(self.rows.labels)[chosen], self.n_threads)
+        return model.held_out_answer(
+            self.rows.matrix[chosen], folding.of(self.rows.labels)[chosen], self.n_threads, starts
+        )
 
     def _picked(self, rows: Positions | None) -> Positions | None:
         if rows is None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from petiole._boosting.trees import BoostedTrees
 from petiole.files import checks
 from petiole.files.checks import require
 from petiole.files.savable import Savable
@@ -47,7 +48,7 @@ class CrossFitted(Savable):
 
     models: Sequence[FoldModel]
 
-    _saved = checks.fields(models=checks.list_of(checks.instance_of("LinearModel")))
+    _saved = checks.fields(models=checks.list_of(checks.instance_of("LinearModel", "BoostedTrees")))
 
     def _check_state(self, state: dict[str, Any]) -> None:
         require(state["models"], "models: must be one or more")
@@ -74,26 +75,33 @@ class CrossFitted(Savable):
     def n_columns(self) -> int:
         return self.models[0].n_columns
 
-    def answer(self, matrix: npt.NDArray[Any], n_threads: int = 1) -> Floats:
-        """The geometric mean of the models' probabilities for encoded rows; rows sum to 1."""
+    def answer(self, matrix: npt.NDArray[Any], n_threads: int = 1, starts: Floats | None = None) -> Floats:
+        """The geometric mean of the models' probabilities for encoded rows; rows sum to 1.
+
+        ``starts`` are the scores that models begin with which correct another model.
+        """
         if len(self._fused) == 1:
-            return self._fused[0].answer(matrix, n_threads)
+            return _ask(self._fused[0], matrix, n_threads, starts)
         logs = np.zeros((len(matrix), self.n_classes))
         for model in self._fused:
-            logs += np.log(np.maximum(model.answer(matrix, n_threads), LEAST_PROBABILITY))
+            logs += np.log(np.maximum(_ask(model, matrix, n_threads, starts), LEAST_PROBABILITY))
         logs /= len(self._fused)
         proba: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
         proba /= proba.sum(axis=1, keepdims=True)
         return proba
 
     def held_out_answer(
-        self, matrix: npt.NDArray[Any], fold_of: npt.NDArray[np.integer[Any]], n_threads: int = 1
+        self,
+        matrix: npt.NDArray[Any],
+        fold_of: npt.NDArray[np.integer[Any]],
+        n_threads: int = 1,
+        starts: Floats | None = None,
     ) -> Floats:
         """The probabilities of training rows, each by the model of the fold that holds it out."""
         proba = np.empty((len(matrix), self.n_classes))
         for fold, model in enumerate(self.models):
             rows = fold_of == fold
-            proba[rows] = model.answer(matrix[rows], n_threads)
+            proba[rows] = _ask(model, matrix[rows], n_threads, None if starts is None else starts[rows])
         return proba
 
     def joined(self, others: Sequence[CrossFitted]) -> CrossFitted:
@@ -102,3 +110,10 @@ class CrossFitted(Savable):
         if any((one.n_columns, one.n_classes) != (self.n_columns, self.n_classes) for one in every.models):
             raise ValueError("the models differ in columns or classes: join equals")
         return every
+
+
+def _ask(model: FoldModel, matrix: npt.NDArray[Any], n_threads: int, starts: Floats | None) -> Floats:
+    if starts is None:
+        return model.answer(matrix, n_threads)
+    assert isinstance(model, BoostedTrees)
+    return model.answer(matrix, n_threads, starts)

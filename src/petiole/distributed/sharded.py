@@ -29,7 +29,6 @@ from petiole._classifiers.probability_forest import (
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._estimates.leaf_mean import fit_leaf_mean
-from petiole._estimates.members import fit_members
 from petiole._estimates.pool import MOST_POOL_ROWS, fit_pooled_components
 from petiole._estimates.scores import score_rows
 from petiole._estimates.vote_look_up import VoteLookUp, best_oob_weight, make_ballot
@@ -248,7 +247,8 @@ def _fit_probability_forest(
         unseen,
         pool_components(model),
         leaf_component_names(model, len(forests)),
-        fit_members(member_names(model), unseen[0].rows, seed_of(model) or 0, n_threads),
+        member_names(model),
+        seed=seed_of(model) or 0,
         prior=prior,
         learn_from=np.arange(len(unseen[0].rows), dtype=np.uint32),
         floor=float(model.floor),
