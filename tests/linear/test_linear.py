@@ -16,7 +16,11 @@ from petiole._linear.plan import LinearPlan
 from petiole._linear.solver import Axes, FoldedLoss
 from petiole._table.rows import EncodedRows
 
-PLANS = [LinearPlan(), LinearPlan(ranks=True), LinearPlan(degree=2, ranks=True)]
+PLANS = [
+    LinearPlan(slope_left=1e-4),
+    LinearPlan(ranks=True, slope_left=1e-4),
+    LinearPlan(degree=2, ranks=True, slope_left=1e-4),
+]
 
 
 def plain_rows(matrix, labels, n_classes):
@@ -132,7 +136,7 @@ def test_the_search_stops_when_ridges_no_longer_help():
 
 def test_a_fold_does_not_see_its_rows():
     rows, fold_of = problem(5)
-    plan = LinearPlan(strengths=(0.01,))
+    plan = LinearPlan(strengths=(0.01,), slope_left=1e-4)
     before = fit_linear_folds(plan, rows, fold_of).models
     changed = replace(rows, labels=np.where(fold_of == 1, (rows.labels + 1) % 3, rows.labels).astype(np.int32))
     after = fit_linear_folds(plan, changed, fold_of).models

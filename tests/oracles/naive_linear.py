@@ -145,10 +145,10 @@ def kernel(row, landmark, gamma):
 
 
 def kernel_machine(points, weights, center, labels, classes, landmarks, gamma, strength, queries):
-    """Probabilities by a logistic regression whose ridge is the squared norm in the space of functions that kernels
-    of landmarks span: for the score s = sum over l of c_l k(l, .) that is c' K c, K being the kernels of landmarks among
-    themselves. The search is scipy's, by the coefficients, so nothing is rotated or whitened. The weights ``center`` are
-    those by which the mean of the kernels is taken, where one more row of each class lies."""
+    """Probabilities by a logistic regression whose ridge is the squared norm in the space of functions that the kernels
+    of landmarks span: for the score s = sum over l of c_l k(l, .) that is c' K c, K being the kernels of landmarks
+    among themselves. The search is scipy's, by the coefficients, so nothing is rotated or whitened. The weights
+    ``center`` are those by which the mean of the kernels is taken, where one more row of each class lies."""
     from scipy.optimize import minimize
 
     n_classes = len(classes)

@@ -36,6 +36,8 @@ MOST_POOL_ROWS = 20_000
 # of the least log-loss of a component, because data without noise need large weights and have few bits to say so; the
 # weights of single classes are held by more than without members.
 RIDGE_PER_BIT, LEAST_LOSS, CLASS_RIDGE = 30.0, 0.003, 100.0
+# Members of smaller weights are dropped, so that predictions do not pay for them.
+LEAST_WEIGHT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +353,7 @@ def fit_pooled_components(
     out_of_bag = None
     if answer_all:
         out_of_bag = pool.combine(with_base_rates(_known_to_others(answers) + by_members, base_rates))
-    useful = [name for name in members.names if pool.weights[every.index(name)].any()]
+    useful = [name for name in members.names if pool.weights[every.index(name)].max() >= LEAST_WEIGHT]
     members = members.kept(useful)
     kept = [*names, *useful, PRIOR]
     estimate = PooledComponents(

@@ -28,6 +28,8 @@ class LinearPlan:
         Those of kernels to choose from, in typical distances between rows.
     n_landmarks : int
         There are no more kernels than these.
+    slope_left : float
+        A search ends when no slope is larger, per row and in units that suit all unknowns.
     most_rows : int
         No fit has more rows; a random sample is drawn of longer data.
     floor : float
@@ -42,6 +44,7 @@ class LinearPlan:
     patience: int = 1
     widths: tuple[float, ...] = (2.0, 1.0, 0.6)
     n_landmarks: int = 128
+    slope_left: float = 1e-3
     most_rows: int = 50_000
     floor: float = 0.002
     seed: int = 0
@@ -54,6 +57,12 @@ class LinearPlan:
         if not self.strengths or list(self.strengths) != sorted(set(self.strengths), reverse=True):
             raise ValueError(f"strengths={self.strengths!r}: must be different numbers, the largest first")
         check_whole("patience", self.patience, 1)
+        check_number("slope_left", self.slope_left, 1e-12, 1)
+        check_whole("n_landmarks", self.n_landmarks, 1)
+        if not self.widths:
+            raise ValueError("widths=(): must be one number or more")
+        for width in self.widths:
+            check_number("widths", width, 1e-6, 1e6)
         check_whole("most_rows", self.most_rows, 100)
         check_number("floor", self.floor, 1e-12, 0.5)
         check_whole("seed", self.seed, 0)

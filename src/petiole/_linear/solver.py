@@ -23,8 +23,8 @@ Floats = npt.NDArray[np.float64]
 
 # Axes along which the features vary less than this share of the largest variance are rounding errors.
 LEAST_VARIANCE = 1e-10
-# The slopes, per row and in the common scale, at which the search ends, and when it ends in any case.
-SLOPE_LEFT, MOST_ITERATIONS = 1e-4, 100
+# When a search ends in any case.
+MOST_ITERATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class FoldedLoss:
         return loss, slopes
 
     def minimum(
-        self, strength: float, start: Floats, slope_left: float = SLOPE_LEFT, most_iterations: int = MOST_ITERATIONS
+        self, strength: float, start: Floats, slope_left: float, most_iterations: int = MOST_ITERATIONS
     ) -> Floats:
         """The unknowns with the least loss plus ridge; the search begins at ``start``."""
         ridge = np.append(0.0, np.full(self.shape[2] - 1, strength))
