@@ -57,7 +57,7 @@ class Paper:
     quick_data_sets : function without arguments to a list of names, default: all data sets
         Of a quick look.
     page : path, default: docs/reproduction/<paper>.md
-    before : function of the database's path, default: none
+    before : function of the database's path and the page's path, default: none
         Called before any cell is computed.
     """
 
@@ -68,7 +68,7 @@ class Paper:
     further: Sequence[Callable[[], Experiment]] = ()
     quick_data_sets: Callable[[], list[str]] | None = None
     page: Path | None = None
-    before: Callable[[str | os.PathLike[str]], None] | None = None
+    before: Callable[[str | os.PathLike[str], str | os.PathLike[str]], None] | None = None
 
 
 PAPERS = {
@@ -155,8 +155,8 @@ def reproduce(options: Request) -> int:
     if options.paper == SUMMARY:
         return _summarise(options)
     paper = find_paper(options.paper)
-    failed = False if options.page_only else _compute(paper, options)
     page = options.page or paper.page or Path("docs") / "reproduction" / f"{options.paper}.md"
+    failed = False if options.page_only else _compute(paper, options, page)
     try:
         print(f"wrote {paper.write_page(options.database, page)}")
     except ValueError as error:  # after a part of the grid that makes no page
@@ -175,10 +175,10 @@ def _summarise(options: Request) -> int:
     return 0
 
 
-def _compute(paper: Paper, options: Request) -> bool:
+def _compute(paper: Paper, options: Request, page: str | os.PathLike[str]) -> bool:
     """Run the cells of all experiments, whether or not the first fails; whether some failed."""
     if paper.before is not None:
-        paper.before(options.database)
+        paper.before(options.database, page)
     engine = _make_engine(options)
     failed = [_run(experiment, options, engine) for experiment in _chosen(paper, options)]
     return any(failed)

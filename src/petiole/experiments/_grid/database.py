@@ -117,7 +117,9 @@ class Database:
     def settled(self, experiment: Experiment) -> set[Cell]:
         """The cells that are not to be computed: they have scores, or their method was too slow for their data set."""
         late = {
-            (cell.data_set, cell.method) for cell, error in self.errors(experiment).items() if error.startswith(TIMED_OUT)
+            (cell.data_set, cell.method)
+            for cell, error in self.errors(experiment).items()
+            if error.startswith(TIMED_OUT)
         }
         slow = {cell for cell in experiment.cells() if (cell.data_set, cell.method) in late}
         return self.finished(experiment) | slow

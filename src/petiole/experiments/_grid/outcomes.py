@@ -11,7 +11,6 @@ from typing import Protocol
 
 from petiole.experiments._grid.cells import Task, Work
 
-
 TIMED_OUT = "TimeoutError:"  # how the error of a cell begins that took longer than it may
 
 
