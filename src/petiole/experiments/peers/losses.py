@@ -19,7 +19,7 @@ SHOWN = (
     *("CatBoost", "CatBoost stopped", "LightGBM stopped", "XGBoost stopped", "HistGB stopped", "EBM", "YDF boosting"),
     *("RF structured", "ExtraTrees structured", "logistic regression"),
 )
-TABPFN = ("TabPFN v1, 4", "TabPFN v1, 32")
+TABPFN = ("TabPFN v1 (4)", "TabPFN v1 (32)")
 # Small numeric data sets, on which TabPFN v1 is hard to beat.
 ANCHORS = (
     *("balance-scale", "bupa", "column-2c", "column-3c", "ecoli", "energy-y1", "energy-y2", "glass", "haberman"),

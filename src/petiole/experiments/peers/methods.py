@@ -105,7 +105,7 @@ METHODS: dict[str, Method] = {
     "CatBoost": Method(boosting.CatBoost, "catboost", is_dear=True),
     "CatBoost stopped": Method(boosting.CatBoostStopped, "catboost", is_dear=True),
     "EBM": Method(wrapped.EBM, "interpret", is_dear=True),
-    "RF, 500 trees": Method(_forest(RandomForestClassifier, 500), "sklearn", is_dear=True),
-    "TabPFN v1, 4": Method(lambda _, seed: TabPFN(4, seed), "tabpfn", suits=within_tabpfn),
-    "TabPFN v1, 32": Method(lambda _, seed: TabPFN(32, seed), "tabpfn", is_dear=True, suits=within_tabpfn),
+    "RF (500 trees)": Method(_forest(RandomForestClassifier, 500), "sklearn", is_dear=True),
+    "TabPFN v1 (4)": Method(lambda _, seed: TabPFN(4, seed), "tabpfn", suits=within_tabpfn),
+    "TabPFN v1 (32)": Method(lambda _, seed: TabPFN(32, seed), "tabpfn", is_dear=True, suits=within_tabpfn),
 }

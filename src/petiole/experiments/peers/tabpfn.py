@@ -3,7 +3,7 @@
 Its code is that of ``tabpfn==0.1.11``, which wants names that PyTorch and scikit-learn no longer have. Its weights are
 in the source archive of ``tabpfn==0.1`` (yanked, so the exact version must be asked for) and belong into the folder
 ``models_diff`` of the installed package. PyTorch is large: use an environment of its own, and run
-``petiole reproduce peers --methods "TabPFN v1, 4"`` there.
+``petiole reproduce peers --methods "TabPFN v1 (4)"`` there.
 """
 
 from __future__ import annotations
