@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from petiole._validation import check_whole
+from petiole._validation import check_number, check_whole
 
 
 class Cell(NamedTuple):
@@ -63,7 +63,7 @@ class Experiment:
     arrange : function from the cells of the grid to those to compute, in order, default: all, trial after trial
     time_limit : float, default: none
         Seconds of the processor's time that a cell may take. A cell that takes longer is ended and not tried again, and
-        other trials of the same method on the same data set are not begun.
+        other trials of the same method on the same data set are not begun. It holds in processes of this machine.
 
     Examples
     --------
@@ -88,6 +88,8 @@ class Experiment:
 
     def __post_init__(self) -> None:
         check_whole("trials", self.trials, 1)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, 1)
         for name in ("data_sets", "methods"):
             _check_names(name, getattr(self, name))
 

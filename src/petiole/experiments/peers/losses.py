@@ -8,7 +8,6 @@ import numpy as np
 
 from petiole.comparison.rendering import as_markdown
 from petiole.experiments._data.which_method import had_a_part
-from petiole.experiments.peers.methods import METHODS
 from petiole.experiments.peers.reasons import REASONS
 from petiole.experiments.peers.scores import FLAGSHIPS, LEAST_LOSS, Found, loss_ratio
 
@@ -58,7 +57,7 @@ def anchors(found: Found) -> str:
 
 def _table(found: Found, data_sets: Sequence[str], shown: Sequence[str], with_mean: bool = False) -> str:
     flagships = [name for name in reversed(FLAGSHIPS) if found.data_sets(name)]
-    methods = [m for m in (*flagships, *shown) if m in METHODS and set(found.data_sets(m)) & set(data_sets)]
+    methods = [m for m in (*flagships, *shown) if set(found.data_sets(m)) & set(data_sets)]
     rows, values = [], []
     for name in data_sets:
         losses, n_splits = found.losses(name, methods)
