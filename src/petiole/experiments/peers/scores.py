@@ -28,7 +28,8 @@ RANKED = {
     SECONDS: "time",
 }
 FLAGSHIPS = ("flagship", "flagship v1")
-RANKED_SHARE = 0.8  # of the flagship's data sets that a method must have to be ranked with the others
+# What a method must have to be ranked with the others, as a share of the data sets of the one that has the most.
+RANKED_SHARE = 0.8
 DRAW = 1e-9
 # Added to both log-losses, in bits, before their ratio is taken: where both are near 0, ratios mean little.
 LEAST_LOSS = 0.01
@@ -104,17 +105,14 @@ class Found:
         return {method: self._mean("log_loss", data_set, method, trials) for method in there}, len(trials)
 
     def ranked(self) -> CommonScores:
-        """The methods that have nearly all of the flagship's data sets, on the data sets that all of them have."""
-        flagship, suits = self.flagship, whole_grid_suits()
-        there = self.data_sets(flagship)
-        enough = [
-            m for m in self.methods() if suits[m] and len(self.data_sets(flagship, m)) >= RANKED_SHARE * len(there)
-        ]
-        older = [name for name in FLAGSHIPS if name != flagship]
-        return self.common([m for m in enough if m not in older])
+        """The flagship and the methods that are nearly everywhere, on the data sets that all of them have."""
+        suits = methods_without_limits()
+        numbers = {m: len(self.data_sets(self.flagship, m)) for m in self.methods() if suits[m] and m not in FLAGSHIPS}
+        most = max(numbers.values(), default=0)
+        return self.common([self.flagship, *(m for m, n in numbers.items() if n and n >= RANKED_SHARE * most)])
 
 
-def whole_grid_suits() -> dict[str, bool]:
+def methods_without_limits() -> dict[str, bool]:
     """Which methods take every data set."""
     cells = whole_grid().cells()
     names = {method: {cell.data_set for cell in cells if cell.method == method} for method in whole_grid().methods}
