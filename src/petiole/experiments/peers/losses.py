@@ -9,7 +9,7 @@ import numpy as np
 from petiole.comparison.rendering import as_markdown
 from petiole.experiments._data.which_method import had_a_part
 from petiole.experiments.peers.reasons import REASONS
-from petiole.experiments.peers.scores import FLAGSHIPS, LEAST_LOSS, Found, loss_ratio
+from petiole.experiments.peers.scores import FLAGSHIPS, LEAST_LOSS, Found, is_ours, loss_ratio
 
 LARGE = 5_000
 LOST = 1.03
@@ -25,11 +25,6 @@ ANCHORS = (
     *("heart-statlog", "ionosphere", "iris", "led7digit", "new-thyroid", "parkinsons", "pima", "planning-relax"),
     *("seeds", "sonar", "spectf", "synthetic-control", "transfusion", "vehicle", "wdbc", "wine"),
 )
-
-
-def peers_of(found: Found) -> list[str]:
-    """The methods of other libraries."""
-    return [name for name in found.methods() if not name.startswith(("flagship", "petiole"))]
 
 
 def starred(data_set: str) -> str:
@@ -92,7 +87,7 @@ def _cell(loss: float | None, least: float) -> str:
 
 def lost_sets(found: Found) -> str:
     """The data sets where a peer has clearly less log-loss, the worst first."""
-    flagship, peers = found.flagship, peers_of(found)
+    flagship, peers = found.flagship, [name for name in found.methods() if not is_ours(name)]
     lost = []
     for name in found.data_sets(flagship):
         losses, n_splits = found.losses(name, [flagship, *peers])

@@ -24,7 +24,7 @@ from petiole.experiments.peers import (
     whole_grid,
 )
 from petiole.experiments.peers.losses import anchors, large_sets, lost_sets
-from petiole.experiments.peers.scores import LEAST_LOSS, RANKED, SECONDS, CommonScores, Found, read_found
+from petiole.experiments.peers.scores import LEAST_LOSS, RANKED, SECONDS, CommonScores, Found, is_ours, read_found
 from petiole.experiments.peers.store import file_beside, read_back, write_out
 
 
@@ -86,7 +86,7 @@ def _headline(found: Found, ranked: CommonScores) -> str:
     first, *rest = (ranks.names[i] for i in ranks.order)
     place = [first, *rest].index(flagship) + 1
     rank = ranks.mean_ranks[ranks.names.index(flagship)]
-    rivals = [name for name in (first, *rest) if name != flagship and not _is_ours(name)]
+    rivals = [name for name in (first, *rest) if name != flagship and not is_ours(name)]
     text = (
         f"**On {len(ranked.data_sets)} data sets that had no part in its development, the {flagship} is number {place} "
         f"of {len(ranked.methods)} methods by mean rank in log-loss** ({rank:.2f}"
@@ -98,14 +98,10 @@ def _headline(found: Found, ranked: CommonScores) -> str:
     ratio = ranked.mean_ratio(flagship, rival)
     return (
         f"{text}; the best of the other libraries, {rival}, {ranks.mean_ranks[ranks.names.index(rival)]:.2f}; critical "
-        f"difference {ranks.critical_difference:.2f}). Against {rival} it wins {test.wins} times and loses "
-        f"{test.losses} times; {rival} has {ratio:.2f} times its log-loss, in "
+        f"difference {ranks.critical_difference:.2f}). It beats {rival} on {test.wins} of them and "
+        f"loses on {test.losses}; {rival} has {ratio:.2f} times its log-loss, in "
         f"{ranked.mean_ratio(flagship, rival, SECONDS):.2g} times its processor time (geometric means)."
     )
-
-
-def _is_ours(method: str) -> bool:
-    return method.startswith(("flagship", "petiole"))
 
 
 def _state(found: Found) -> str:

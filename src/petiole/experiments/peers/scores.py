@@ -112,6 +112,15 @@ class Found:
         return self.common([self.flagship, *(m for m, n in numbers.items() if n and n >= RANKED_SHARE * most)])
 
 
+def is_ours(method: str) -> bool:
+    """Whether a method is petiole's.
+
+    >>> is_ours("flagship v1"), is_ours("EBM")
+    (True, False)
+    """
+    return method.startswith(("flagship", "petiole"))
+
+
 def methods_without_limits() -> dict[str, bool]:
     """Which methods take every data set."""
     cells = whole_grid().cells()
