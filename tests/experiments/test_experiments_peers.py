@@ -351,6 +351,18 @@ def test_ratios_are_geometric_means_with_a_little_added(stored):
     assert ranked.mean_ratio("flagship v1", "fake peer") > 1
 
 
+def test_times_of_nothing_have_a_ratio(stored):
+    with Database(stored) as database:
+        for cell in whole_grid().cells():
+            if cell.method == "fake peer":
+                scores = dict.fromkeys(METRICS, 0.5) | {"fit_seconds": 0.0, "predict_seconds": 0.0}
+                database.record(whole_grid(), Outcome(whole_grid().task(cell), scores, None, 0.0))
+    ranked = read_found(stored).ranked()
+    ours = [seconds + 0.001 for seconds in ranked.of("seconds", "flagship v1")]
+    expected = math.prod(0.001 / seconds for seconds in ours) ** (1 / len(ours))
+    assert ranked.mean_time_ratio("flagship v1", "fake peer") == pytest.approx(expected)
+
+
 def test_a_method_that_failed_is_last_and_loses(stored):
     with Database(stored) as database:
         grid, cell = whole_grid(), Cell("wine", 2, "flagship v1")

@@ -24,7 +24,7 @@ from petiole.experiments.peers import (
     whole_grid,
 )
 from petiole.experiments.peers.losses import anchors, large_sets, lost_sets
-from petiole.experiments.peers.scores import LEAST_LOSS, RANKED, SECONDS, CommonScores, Found, is_ours, read_found
+from petiole.experiments.peers.scores import LEAST_LOSS, RANKED, CommonScores, Found, is_ours, read_found
 from petiole.experiments.peers.store import file_beside, read_back, write_out
 
 
@@ -100,7 +100,7 @@ def _headline(found: Found, ranked: CommonScores) -> str:
         f"{text}; the best of the other libraries, {rival}, {ranks.mean_ranks[ranks.names.index(rival)]:.2f}; critical "
         f"difference {ranks.critical_difference:.2f}). It beats {rival} on {test.wins} of them and "
         f"loses on {test.losses}; {rival} has {ratio:.2f} times its log-loss, in "
-        f"{ranked.mean_ratio(flagship, rival, SECONDS):.2g} times its processor time (geometric means)."
+        f"{ranked.mean_time_ratio(flagship, rival):.2g} times its processor time (geometric means)."
     )
 
 
@@ -157,7 +157,7 @@ def _head_to_head(found: Found, ranked: CommonScores) -> str:
         if both.data_sets:
             tests = {m: both.compare(m, flagship, rival) for m in ("log_loss", "brier", "auc", "accuracy")}
             told = {m: f"{t.wins}-{t.ties}-{t.losses} ({t.p_value:.2g})" for m, t in tests.items()}
-            ratios = [f"{both.mean_ratio(flagship, rival, m):.3g}" for m in ("log_loss", SECONDS)]
+            ratios = [f"{mean(flagship, rival):.3g}" for mean in (both.mean_ratio, both.mean_time_ratio)]
             cells = [told["log_loss"], ratios[0], told["brier"], told["auc"], told["accuracy"], ratios[1]]
             rows.append([rival, str(len(both.data_sets)), *cells])
     text = (

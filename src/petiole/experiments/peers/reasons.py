@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-REASONS: dict[str, str] = {}
+REASONS: dict[str, str] = {
+    "balance-scale": "the class is the sign of a difference of two products, which thresholds on single features "
+    "approach slowly",
+}

@@ -33,6 +33,8 @@ RANKED_SHARE = 0.8
 DRAW = 1e-9
 # Added to both log-losses, in bits, before their ratio is taken: where both are near 0, ratios mean little.
 LEAST_LOSS = 0.01
+# Added to times, in seconds: clocks of processor time may stand still for some milliseconds.
+LEAST_SECONDS = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,8 @@ class Found:
         """
         there = [method for method in methods if self.common_trials(data_set, [method])]
         trials = sorted(self.common_trials(data_set, there)) if there else []
+        if not trials:
+            return {}, 0
         return {method: self._mean("log_loss", data_set, method, trials) for method in there}, len(trials)
 
     def ranked(self) -> CommonScores:
@@ -173,14 +177,14 @@ class CommonScores:
         """The rival's log-loss as a multiple of the method's; NaN where one of the two failed."""
         return loss_ratio(self.of("log_loss", rival), self.of("log_loss", method))
 
-    def mean_ratio(self, method: str, rival: str, metric: str = "log_loss") -> float:
-        """The geometric mean over data sets; NaN without any."""
-        if metric == "log_loss":
-            ratios = self.ratios(method, rival)
-        else:
-            ratios = self.of(metric, rival) / self.of(metric, method)
-        logs = np.log(ratios[np.isfinite(ratios)])
-        return float(np.exp(logs.mean())) if len(logs) else float("nan")
+    def mean_ratio(self, method: str, rival: str) -> float:
+        """The geometric mean of the ratios of log-loss; NaN without any."""
+        return _geometric_mean(self.ratios(method, rival))
+
+    def mean_time_ratio(self, method: str, rival: str) -> float:
+        """The same of times."""
+        ours, theirs = self.of(SECONDS, method), self.of(SECONDS, rival)
+        return _geometric_mean((theirs + LEAST_SECONDS) / (ours + LEAST_SECONDS))
 
     def compare(self, metric: str, method: str, rival: str) -> SignTest:
         """On how many data sets a method is better, the same or worse; one that failed is worse."""
@@ -190,6 +194,16 @@ class CommonScores:
         both_failed = np.isinf(one) & np.isinf(other)
         one, other = (np.clip(s[~both_failed], -1e9, 1e9) for s in (one, other))
         return sign_test(one, other, greater_is_better=more, tie_tolerance=DRAW)
+
+
+def _geometric_mean(ratios: Floats) -> float:
+    """Of those that are known.
+
+    >>> round(_geometric_mean(np.array([4.0, np.nan, 1.0])), 9)
+    2.0
+    """
+    known = ratios[np.isfinite(ratios)]
+    return float(np.exp(np.log(known).mean())) if len(known) else float("nan")
 
 
 def loss_ratio(one: Floats, other: Floats) -> Floats:
