@@ -81,9 +81,6 @@ MODELS = {
     "ProbabilityForestClassifier": lambda rng: petiole.ProbabilityForestClassifier(
         **ensemble(rng), max_features=pick(rng, ("sqrt", 1), "sqrt")
     ),
-    "BoostedPETClassifier": lambda rng: petiole.BoostedPETClassifier(
-        max_iter=8, early_stopping=bool(rng.integers(2)), random_state=0
-    ),
     "LazyOptionTreesClassifier": lambda rng: petiole.LazyOptionTreesClassifier(
         int(rng.integers(1, 6)), oob_score=bool(rng.integers(2)), random_state=0
     ),

@@ -79,9 +79,15 @@ def within_tabpfn(data_set: str) -> bool:
     return about.rows <= 1000 and len(about.kinds) <= 100 and len(about.classes) <= 10
 
 
-FLAGSHIP_V1 = {"n_estimators": 256, "max_features": ("sqrt", 1), "components": ("raw", "oob", "votes", "coarse")}
+FLAGSHIP_V1 = {
+    "n_estimators": 256,
+    "max_features": ("sqrt", 1),
+    "members": ("forest",),
+    "components": ("raw", "oob", "votes", "coarse"),
+}
 
 METHODS: dict[str, Method] = {
+    "flagship": _of_petiole(ProbabilityForestClassifier),
     "flagship v1": _of_petiole(ProbabilityForestClassifier, **FLAGSHIP_V1),
     "petiole random forest": _of_petiole(BaggedPETClassifier.random_forest),
     "petiole EB-PETs": _of_petiole(BaggedPETClassifier.eb_pets),
