@@ -40,6 +40,7 @@ from petiole._estimates.asking import OutOfBagRows
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest, find_rows, plans_of
+from petiole._table.frames import settled
 from petiole._table.rows import EncodedRows
 from petiole._table.weights import check_meaning
 from petiole._tree import traversal
@@ -95,6 +96,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
             are drawn does not depend on it.
         """
         self._check_parameters()
+        X = settled(X)
         encoder, rows = encode_training(self, X, y, sample_weight)
         started = time.perf_counter()
         fingerprint = fingerprint_of(rows) if self.warm_start else None
@@ -360,7 +362,7 @@ def training_again(model: ForestClassifier, X: Any, y: Any, sample_weight: Any, 
     if model.bootstrap is False:
         raise ValueError(f"{what} needs rows outside the samples, and bootstrap=False leaves none")
     training = encode_training(model, X, y, sample_weight)[1]
-    if not np.array_equal(training.classes, model.classes_) or training.n_columns != model.n_features_in_:
+    if not np.array_equal(training.classes, model.classes_) or training.n_columns != model.encoder_.n_features:
         raise ValueError(f"{what} needs the data that the model was fitted on: the classes or columns differ")
     weights = training.class_weights()
     if not np.allclose(weights, model.class_weights_):

@@ -86,6 +86,7 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
         model.fit(X, y, **arguments)
     if isinstance(X, np.ndarray):
         remember_names(model, [*table.columns])
+    remember_format(model, table.format)
     return time.perf_counter() - started
 
 
@@ -108,8 +109,15 @@ def remember_names(model: Any, names: list[str]) -> None:
     """Set the column names of a model that was fitted to an array, for lack of a library for frames."""
     encoder = find_encoder(model)
     if encoder is not None:
-        encoder.feature_names = names
+        encoder.name_inputs(names)
         model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def remember_format(model: Any, format: dict[str, Any]) -> None:
+    """Let a model know how its file was read."""
+    encoder = find_encoder(model)
+    if encoder is not None:
+        encoder.table_format = format or None
 
 
 def load_model(path: str, jobs: int | None = None) -> Any:

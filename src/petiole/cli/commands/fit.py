@@ -8,7 +8,6 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -44,8 +43,13 @@ def fit(
     drop: options.Drop = None,
     ids: options.Ids = None,
     weight: options.Weight = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    target_bins: options.TargetBins = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +74,19 @@ def fit(
 
     with warnings_as_notes(quiet):
         check_place(output, "--output")
-        roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            nominal,
+            numeric,
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+            bins=target_bins,
+        )
         model = make_model(method, settings or (), seed, n_processors(jobs))
         if memory_limit is not None or is_large(data):
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
