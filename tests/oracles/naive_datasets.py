@@ -68,7 +68,7 @@ def spelled_number(cell, decimal, thousands, unit):
     text = cell.strip()
     sign = -1.0 if text.startswith("-") else 1.0
     text = text.lstrip("+-").strip()
-    if unit and text.startswith(unit):
+    if unit in ("$", "€") and text.startswith(unit):
         text = text[len(unit) :].strip()
     elif unit and text.endswith(unit):
         text = text[: -len(unit)].strip()
