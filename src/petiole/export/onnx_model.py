@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole import _core
 from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.pet import PETClassifier
@@ -143,9 +144,9 @@ class VotedSums:
     def __init__(
         self,
         forest: Forest,
-        vote_tables: Any,
+        vote_tables: _core.VoteTables,
         oob_weight: float,
-        tables: Any,
+        tables: _core.LeafTables,
         n_classes: int,
         n_voting: int,
     ) -> None:
