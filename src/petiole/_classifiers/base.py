@@ -87,7 +87,7 @@ class TreeBasedClassifier(TableClassifier):
             )
         if len(rows) >= 2**31:
             raise ValueError(f"X has {len(rows)} rows: at most {2**31 - 1} are supported; fit on a sample")
-        chosen_later = isinstance(self.min_samples_leaf, str)
+        chosen_later = isinstance(self.min_samples_leaf, str)  # by the fit
         if rows.weights is not None and self.weights == "counts" and not chosen_later:
             _warn_of_small_weights(rows.weights, 2 * float(self.min_samples_leaf))
 

@@ -103,6 +103,16 @@ def fit(
             show(_answer(model, method, done, output), json)
 
 
+def _about_growth(model: Any, n_rows: int) -> list[str]:
+    """How the trees were kept small, if they were."""
+    from petiole._classifiers.sizing import automatic, describe_growth
+
+    if not getattr(model, "sizes_trees", False):
+        return []
+    chosen = [name for name in automatic(model) if hasattr(model, f"{name}_")]
+    return describe_growth({name: getattr(model, f"{name}_") for name in chosen}, n_rows)
+
+
 def check_place(path: str, option: str) -> None:
     """Refuse a place that cannot be written to, before the work and not after it."""
     import os
@@ -124,6 +134,7 @@ def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
     lines = [f"{type(model).__name__} fitted to {done.n_rows:,} rows in {done.seconds:.1f} s"]
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
+    lines += _about_growth(model, done.n_rows)
     lines.append(f"wrote {output}")
     found = {
         "file": output,
