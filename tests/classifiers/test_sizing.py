@@ -38,9 +38,10 @@ def test_up_to_many_rows_nothing_changes():
 def test_the_largest_leaves_that_lose_nothing_are_taken(few_are_many):
     X, y = problem(1500, 0.5)
     losses = {}
-    for leaves in sizing.LEAVES:
-        few = clone(forest(min_samples_leaf=round(1500 / leaves), max_bins=255)).fit(X, y)
-        losses[round(1500 / leaves)] = few.oob_log_loss_
+    for leaf in (1, 5, 15, 75):
+        few = clone(forest(min_samples_leaf=leaf, max_bins=255)).fit(X, y)
+        if max(tree.is_leaf.sum() for tree in few.trees_) <= 300:
+            losses[leaf] = few.oob_log_loss_
     best = max(leaf for leaf, loss in losses.items() if loss <= 1.001 * min(losses.values()))
     model = forest().fit(X, y)
     assert (model.min_samples_leaf_, model.max_bins_) == (best, 255)
@@ -48,10 +49,17 @@ def test_the_largest_leaves_that_lose_nothing_are_taken(few_are_many):
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
 
 
-@pytest.mark.parametrize(("noise", "least", "most"), [(30.0, 15, 75), (0.0, 5, 15)])
+@pytest.mark.parametrize(("noise", "least", "most"), [(30.0, 15, 75), (0.0, 1, 5)])
 def test_noisy_rows_get_larger_leaves_than_clean_ones(few_are_many, noise, least, most):
     model = forest().fit(*problem(1500, noise))
     assert least <= model.min_samples_leaf_ <= most
+
+
+def test_trees_with_too_many_leaves_are_no_choice(few_are_many, monkeypatch):
+    X, y = problem(1500, 0.0)
+    monkeypatch.setattr(sizing, "LEAVES", (30, 20, 10))
+    assert max(tree.is_leaf.sum() for tree in forest(max_bins=255).fit(X, y).trees_) > 30
+    assert forest().fit(X, y).min_samples_leaf_ > 1
 
 
 def test_what_is_said_is_not_chosen(few_are_many):

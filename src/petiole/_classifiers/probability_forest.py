@@ -13,7 +13,7 @@ from petiole import _core
 from petiole._classifiers.base import encode_labelled, encode_queries
 from petiole._classifiers.ensemble import Floats, ForestClassifier
 from petiole._classifiers.fitting import grow_forests
-from petiole._classifiers.sizing import TRIAL_TREES, automatic, choose_growth, describe_growth
+from petiole._classifiers.sizing import TRIAL_TREES, Tried, automatic, choose_growth, describe_growth
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
 from petiole._estimates.components import COMPONENTS, Component, make_components
@@ -60,9 +60,10 @@ class ProbabilityForestClassifier(ForestClassifier):
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
     min_samples_leaf : float or "auto", default="auto"
-        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is one 30,000th, 10,000th or
-        3,000th of them: the largest with which a small forest answers its out-of-bag rows as well as with the others
-        (within 0.1 % of the log-loss). So trees, files and predictions stay small however many rows there are.
+        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 (if no tree has more
+        than 30,000 leaves then), or one 30,000th, 10,000th or 3,000th of them: the largest with which a small forest
+        answers its out-of-bag rows as well as with the others (within 0.1 % of the log-loss). So trees, files and
+        predictions stay small however many rows there are.
     max_bins : int, None or "auto", default="auto"
         In how many bins the values of a column are put. "auto" is None (exact splits) up to 50,000 rows and 255 above.
     criterion, max_depth, categorical_features, nominal_splits, missing, threshold, \
@@ -218,9 +219,12 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         if resumes:
             return {name: getattr(self, f"{name}_") for name in chosen}
 
-        def trial(growth: Mapping[str, Any]) -> float:
+        def trial(growth: Mapping[str, Any]) -> Tried:
             few = type(self)(**{**self.get_params(deep=False), "n_estimators": TRIAL_TREES, "oob_score": False})
-            return float(few._fit_estimate(grow_forests(few, rows, seed, [], growth)).log_loss or np.nan)
+            grown = grow_forests(few, rows, seed, [], growth)
+            most_leaves = max(int(tree.is_leaf.sum()) for one in grown for tree in one.forest)
+            loss = few._fit_estimate(grown).log_loss
+            return Tried(np.nan if loss is None else loss, most_leaves)
 
         growth = choose_growth(self, rows, trial)
         for line in describe_growth(growth, len(rows)) if self.verbose else ():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,16 @@ TRIAL_TREES = 16
 TOLERANCE = 0.001  # of the log-loss: what may be lost for smaller trees
 
 Growth = Mapping[str, Any]
-Trial = Callable[[Growth], float]  # the out-of-bag log-loss of a small forest
+
+
+class Tried(NamedTuple):
+    """A small forest: its out-of-bag log-loss, and the leaves of its largest tree."""
+
+    loss: float
+    most_leaves: int
+
+
+Trial = Callable[[Growth], Tried]
 
 
 def automatic(estimator: Any) -> list[str]:
@@ -44,11 +53,15 @@ def choose_growth(estimator: Any, rows: EncodedRows, trial: Trial) -> Growth:
     finest = finest_growth(estimator, len(rows))
     if len(rows) <= MANY_ROWS or "min_samples_leaf" not in finest:
         return finest
-    candidates = [finest | {"min_samples_leaf": _leaf(len(rows), leaves)} for leaves in LEAVES]
+    sizes = [1.0, *(_leaf(len(rows), leaves) for leaves in LEAVES)]  # full trees are small where classes are clean
+    candidates = [finest | {"min_samples_leaf": size} for size in sizes]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some rows may be in the samples of all of a few trees
-        losses = [trial(candidate) for candidate in candidates]
-    good = [one for one, loss in zip(candidates, losses, strict=True) if loss <= (1 + TOLERANCE) * np.nanmin(losses)]
+        tried = [trial(candidate) for candidate in candidates]
+    pairs = zip(candidates, tried, strict=True)
+    small = [(one, found.loss) for one, found in pairs if found.most_leaves <= LEAVES[0]]
+    best = min((loss for _, loss in small if not np.isnan(loss)), default=np.nan)
+    good = [one for one, loss in small if loss <= (1 + TOLERANCE) * best]
     return good[-1] if good else finest
 
 
