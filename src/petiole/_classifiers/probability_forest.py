@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from petiole import _core
 from petiole._classifiers.base import encode_labelled, encode_queries
 from petiole._classifiers.ensemble import Floats, ForestClassifier
+from petiole._classifiers.fitting import grow_forests
+from petiole._classifiers.sizing import TRIAL_TREES, Tried, automatic, choose_growth, describe_growth
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
 from petiole._estimates.components import COMPONENTS, Component, make_components
@@ -20,6 +22,7 @@ from petiole._estimates.pool import PRIOR, Part, PooledComponents, fit_pooled_co
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest
+from petiole._table.rows import EncodedRows
 from petiole._tree.plan import TreePlan
 from petiole._validation import check_choice, check_number
 from petiole.files import checks, packed
@@ -57,13 +60,22 @@ class ProbabilityForestClassifier(ForestClassifier):
         The least weight of rows at the ancestor that "coarse" takes.
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
-    criterion, max_depth, min_samples_leaf, max_bins, categorical_features, nominal_splits, missing, threshold, \
+    min_samples_leaf : float or "auto", default="auto"
+        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 (if no tree has more
+        than 30,000 leaves then), or one 30,000th, 10,000th or 3,000th of them: the largest with which a small forest
+        answers its out-of-bag rows as well as with the others (within 0.1 % of the log-loss). So trees, files and
+        predictions stay small however many rows there are.
+    max_bins : int, None or "auto", default="auto"
+        In how many bins the values of a column are put. "auto" is None (exact splits) up to 50,000 rows and 255 above.
+    criterion, max_depth, categorical_features, nominal_splits, missing, threshold, \
 pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
-        As in :class:`BaggedPETClassifier`, except that single rows may be leaves (``min_samples_leaf=1``), rows count
+        As in :class:`BaggedPETClassifier`, except that rows count
         once (``count="distinct"``) and categorical splits are binary by default.
 
     Attributes
     ----------
+    min_samples_leaf_, max_bins_ : float, int or None
+        What was chosen for "auto".
     pool_weights_ : array of shape (n_components, n_classes)
         How much each component counts; large weights of "coarse" or "prior" are a sign of noisy data.
     pool_intercepts_ : array of shape (n_classes,)
@@ -101,6 +113,8 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         pool_intercepts_=checks.floats(1, -checks.LARGEST, checks.LARGEST),
         component_names_=checks.texts,
         oob_component_log_loss_=maybe(checks.anything),
+        min_samples_leaf_=maybe(checks.number(1)),
+        max_bins_=maybe(checks.none_or(checks.whole(2))),
     )
 
     def __init__(
@@ -114,8 +128,8 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         floor: float = 0.002,
         criterion: str = "entropy",
         max_depth: int | None = None,
-        min_samples_leaf: float = 1,
-        max_bins: int | None = None,
+        min_samples_leaf: float | str = "auto",
+        max_bins: int | str | None = "auto",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "binary",
         missing: str = "fractional",
@@ -204,6 +218,24 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             TreePlan.of(self, max_features=max_features)
 
     _needs_members = True
+    sizes_trees = True
+
+    def _choose_growth(self, rows: EncodedRows, seed: int, resumes: bool = False) -> Mapping[str, Any]:
+        chosen = automatic(self)
+        if resumes:
+            return {name: getattr(self, f"{name}_") for name in chosen}
+
+        def trial(growth: Mapping[str, Any]) -> Tried:
+            few = type(self)(**{**self.get_params(deep=False), "n_estimators": TRIAL_TREES, "oob_score": False})
+            grown = grow_forests(few, rows, seed, [], growth)
+            most_leaves = max(int(tree.is_leaf.sum()) for one in grown for tree in one.forest)
+            loss = few._fit_estimate(grown).log_loss
+            return Tried(np.nan if loss is None else loss, most_leaves)
+
+        growth = choose_growth(self, rows, trial)
+        for line in describe_growth(growth, len(rows)) if self.verbose else ():
+            print(f"[{type(self).__name__}] {line}", flush=True)
+        return growth
 
     @functools.cached_property
     def trees_(self) -> Forest:  # type: ignore[override]

@@ -8,13 +8,13 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
     from petiole._table.judged import Judged
     from petiole.cli.scoring import Scored
 
+MISSING = -1  # the code of a missing label
 TITLES = {
     "log_loss": "log-loss (bits)",
     "brier": "Brier score",
@@ -43,8 +43,13 @@ def evaluate(
     weight: options.Weight = None,
     drop: options.Drop = None,
     ids: options.Ids = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    target_bins: options.TargetBins = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -59,7 +64,19 @@ def evaluate(
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
         table = read_costs(costs, fitted.classes_.tolist())
-        roles = make_roles(target, weight, ids, (), (), drop, missing, encoding)
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            (),
+            (),
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+            bins=target_bins,
+        )
         judged = _judge(fitted, data, roles, quiet)
         found = _intervals(judged, None if table is None else table.cost, draws, seed, quiet)
         rows = [[name, TITLES[name], *interval] for name, interval in found.items()]
@@ -81,21 +98,23 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
     from petiole.cli.scoring import Scorer
 
     source = find_source(data)
-    roles = _with_target(roles, source)
+    roles = _with_target(roles, source, model)
     scorer = Scorer(model, source, roles, [name for name in (roles.target, roles.weight) if name])
-    reader = _Labels(model.classes_, roles, source.label)
+    reader = _Labels(model.classes_, roles, source.label, scorer.columns)
     proba, weights = [], []
     first: Scored | None = None
     for scored in scorer(quiet):
         first = first or scored
-        reader.add(scored.batch.texts(roles.target))
-        proba.append(scored.proba)
+        kept = reader.add(scored.batch.texts(roles.target))
+        proba.append(scored.proba[kept])
         if roles.weight:
-            weights.append(scored.batch.values(roles.weight, ModelColumn(None), scorer.columns).values)  # type: ignore[union-attr]
+            found = scored.batch.values(roles.weight, ModelColumn(None), scorer.columns)
+            weights.append(found.values[kept])  # type: ignore[union-attr]
+    note_left_out(reader.n_left_out, quiet)
     for line in scorer.columns.notes():
         note(line, quiet)
     sample_weight = np.concatenate(weights) if weights else _weights_of_name(source)
-    if first is not None:
+    if first is not None and not reader.n_left_out:
         tell(_warnings(first, reader.labels, sample_weight, scorer.columns.names), quiet)
     return check_judged(reader.labels, np.concatenate(proba), labels=model.classes_, sample_weight=sample_weight)
 
@@ -109,16 +128,25 @@ def _warnings(first: Scored, labels: Any, weights: Any, names: list[str] | None)
     return found if n == len(labels) else said_of_some(found, f"the first {n:,} of {len(labels):,}")
 
 
-def _with_target(roles: Any, source: Any) -> Any:
+def note_left_out(count: int, quiet: bool) -> None:
+    """Say how many rows had no class."""
+    if count:
+        note(f"note: {count:,} rows have no class and are left out", quiet)
+
+
+def _with_target(roles: Any, source: Any, model: Any) -> Any:
+    """The roles with a target: that of the data set's name, or the one the model was fitted to."""
     import dataclasses
 
     from petiole.cli.io.labelled import NAMED_TARGET
+    from petiole.cli.io.model_columns import find_encoder
 
     if roles.target is None and source.is_name:
         return dataclasses.replace(roles, target=NAMED_TARGET)
-    if roles.target is None:
+    known = (getattr(find_encoder(model), "table_format", None) or {}).get("target")
+    if roles.target is None and known is None:
         raise WrongInput(f"--target is needed: say which column of {source.label} holds the class")
-    return roles
+    return roles if roles.target is not None else dataclasses.replace(roles, target=known)
 
 
 def _weights_of_name(source: Any) -> Any:
@@ -130,20 +158,41 @@ def _weights_of_name(source: Any) -> Any:
 class _Labels:
     """Collects the labels of batches; one that the model does not know is an error that names the row."""
 
-    def __init__(self, classes: Any, roles: Any, label: str) -> None:
+    def __init__(self, classes: Any, roles: Any, label: str, columns: Any) -> None:
+        from petiole._table.number_texts import MISSING_LABELS
         from petiole.cli.io.model_columns import Names
 
         self._classes, self._target, self._label = classes, roles.target, label
-        self._names = Names(classes.tolist(), sorted(roles.missing))
+        self._names = Names(classes.tolist(), sorted(MISSING_LABELS if roles.missing is None else roles.missing))
         self._codes: list[Any] = []
+        self._drops, self._seen, self.n_left_out = roles.drop_missing_target, 0, 0
+        self._columns, self._bins = columns, roles.bins or columns.format.target_bins
 
-    def add(self, texts: list[str | None]) -> None:
-        codes = self._names.codes(texts)
-        if (codes < 0).any():
-            position = int((codes < 0).argmax())
-            row = sum(map(len, self._codes)) + position + 1
+    def add(self, texts: list[str | None]) -> Any:
+        """Add the labels of some rows; which of these have one."""
+        codes = self._names.codes(self._cut(texts) if self._bins else texts)
+        kept = codes != MISSING if self._drops else codes == codes
+        if (codes[kept] < 0).any():
+            position = int(((codes < 0) & kept).argmax())
+            row = self._seen + position + 1
             raise _unknown_label(texts[position], row, self._classes.tolist(), self._target, self._label)
-        self._codes.append(codes)
+        self._codes.append(codes[kept])
+        self._seen += len(codes)
+        self.n_left_out += int((~kept).sum())
+        return kept
+
+    def _cut(self, texts: list[str | None]) -> list[str | None]:
+        """The names of the classes into which numbers are cut, as at the fit."""
+        from petiole.cli.io.model_columns import ModelColumn
+        from petiole.datasets.targets import cut_into_classes
+
+        column = ModelColumn(None, number=self._columns.format.number_format(self._target))
+        numbers, bad = column.parse_numbers(texts, self._columns.markers)
+        if bad:
+            row = self._seen + bad[0] + 1
+            raise WrongInput(f"--target {self._target}: row {row} of {self._label} has {texts[bad[0]]!r}, not a number")
+        names: list[str | None] = cut_into_classes(numbers, self._bins).tolist()
+        return names
 
     @property
     def labels(self) -> Any:
@@ -155,7 +204,7 @@ class _Labels:
 def _unknown_label(text: str | None, row: int, classes: list[Any], target: str, label: str) -> WrongInput:
     known = ", ".join(map(str, classes[:8])) + (", ..." if len(classes) > 8 else "")
     if text is None or not text.strip():
-        return WrongInput(f"--target {target}: row {row} of {label} has no class: remove it")
+        return WrongInput(f"--target {target}: row {row} of {label} has no class: remove it, or --drop-missing-target")
     return WrongInput(f"--target {target}: row {row} of {label} has {text!r}, but the model's classes are {known}")
 
 
