@@ -43,8 +43,9 @@ class ProbabilityForestClassifier(ForestClassifier):
     of all rows ("eb", as in EB-PETs), of the rows it has not seen ("oob"), of the rows that the ensemble votes to be in
     the same class ("votes", after MOB-ESP), and of all rows at the nearest ancestor that has enough of them ("coarse").
     Each of these components is also computed for every training row, from the trees that have not seen it, with the row
-    itself left out. On these honest probabilities a logarithmic opinion pool learns the weight of each component for
-    each class. The base rates ("prior") are one more component.
+    itself left out. Models of other kinds stand beside the forest, each cross-fitted, so that they too have answers for
+    rows that they have not seen. On these honest probabilities a logarithmic opinion pool learns the weight of each
+    component for each class. The base rates ("prior") are one more component.
 
     Parameters
     ----------
@@ -54,8 +55,12 @@ class ProbabilityForestClassifier(ForestClassifier):
         Features drawn at each node. A tuple makes as many kinds of trees, in equal numbers, each kind with components
         of its own: trees that choose among more features are more accurate, trees that choose among fewer differ more
         from each other.
+    members : "auto" or tuple of {"forest", "linear", "curved", "kernel", "boosted"}, default="auto"
+        The models that enter the pool: the forest, logistic regressions on the columns ("linear"), with ranks, squares
+        and products ("curved") and on kernels ("kernel"), and boosted trees that correct the forest ("boosted"). "auto"
+        is all of them. Those that do not help are dropped.
     components : tuple of {"raw", "eb", "oob", "votes", "coarse"}, default=("raw", "oob", "votes", "coarse")
-        What enters the pool.
+        The statistics of the forest's leaves.
     coarse_rows : float, default=30
         The least weight of rows at the ancestor that "coarse" takes.
     floor : float, default=0.002
