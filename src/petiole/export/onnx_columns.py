@@ -8,14 +8,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole._table.columns import EmptyColumn
 from petiole._table.encoder import FeatureEncoder
 from petiole.export.onnx_graph import ML, Graph
-from petiole.export.onnx_trees import MISSING_CODE
 from petiole.export.refusal import ExportError
+
+MISSING_CODE = -1  # of a category that is missing or unknown
 
 
 def add_inputs(graph: Graph, encoder: FeatureEncoder) -> str:
-    """One matrix ``X`` if all columns are numbers, else an input per column with the column's name."""
+    """One matrix ``X`` if all columns are numbers, else an input per column with the column's name.
+
+    Columns of which training knew no value are missing whatever they hold.
+    """
+    matrix = _add_columns(graph, encoder)
+    is_empty = np.array([isinstance(column, EmptyColumn) for column in encoder.columns])
+    if not is_empty.any():
+        return matrix
+    return graph.add("Where", graph.constant(is_empty), graph.constant(np.nan), matrix)
+
+
+def _add_columns(graph: Graph, encoder: FeatureEncoder) -> str:
     if not encoder.n_categories.any():
         return graph.input("X", np.float64, encoder.n_features)
     names = encoder.feature_names or [f"x{index}" for index in range(encoder.n_features)]
