@@ -61,6 +61,11 @@ class Graph:
         """Columns of a matrix, in any order."""
         return self.add("Gather", value, self.constant(positions), axis=1)
 
+    def look_up(self, table: npt.NDArray[Any], rows: str) -> str:
+        """Rows of a table, whose numbers are a column; -1 is the last row."""
+        found = self.add("Gather", self.constant(table), rows, axis=0)
+        return self.add("Squeeze", found, self.constant(np.array([1], dtype=np.int64)))
+
     def unsqueezed(self, value: str) -> str:
         """A matrix with a third axis."""
         return self.add("Unsqueeze", value, self.constant(np.array([2], dtype=np.int64)))

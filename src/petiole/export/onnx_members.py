@@ -79,8 +79,7 @@ def _indicators(graph: Graph, matrix: str, encoding: LinearEncoding, column: int
         codes = graph.add("Neg", graph.cast(graph.is_missing(value), np.int64))
     else:
         codes = graph.cast(value, np.int64)
-    found = graph.add("Gather", graph.constant(encoding.features(rows)[:, own]), codes, axis=0)
-    return graph.add("Squeeze", found, graph.constant(np.array([1], dtype=np.int64)))
+    return graph.look_up(encoding.features(rows)[:, own], codes)
 
 
 def _numeric(graph: Graph, matrix: str, encoding: LinearEncoding) -> str:

@@ -210,13 +210,16 @@ def sum_leaves(graph: Graph, matrix: str, sums: LeafSums) -> str:
     columns = add_branch_columns(graph, matrix, branch_columns.tables())
     found = graph.add("TreeEnsembleRegressor", columns, domain=ML, aggregate_function="SUM", **attributes)
     total = graph.cast(found, np.float64)
-    nan = graph.constant(np.float64(np.nan))
     if loses_rows:
         is_lost = graph.add("Greater", graph.columns(total, sums.n_columns, sums.n_columns + 1), graph.constant(0.5))
-        total = graph.add("Where", is_lost, nan, graph.columns(total, 0, sums.n_columns))
+        total = _nan_where(graph, is_lost, graph.columns(total, 0, sums.n_columns))
     spread, _ = missing_by_tree(sums.trees)
     if spread:
         is_missing = graph.is_missing(graph.take_columns(matrix, np.array(spread, dtype=np.int64)))
         any_missing = graph.largest(graph.cast(is_missing, np.float64))
-        total = graph.add("Where", graph.add("Greater", any_missing, graph.constant(0.5)), nan, total)
+        total = _nan_where(graph, graph.add("Greater", any_missing, graph.constant(0.5)), total)
     return total
+
+
+def _nan_where(graph: Graph, condition: str, values: str) -> str:
+    return graph.add("Where", condition, graph.constant(np.nan), values)
