@@ -59,7 +59,7 @@ class CrossFitted(Savable):
         return f"CrossFitted({len(self.models)} × {self.models[0]!r})"
 
     @functools.cached_property
-    def _fused(self) -> Sequence[FoldModel]:
+    def asked(self) -> Sequence[FoldModel]:
         """What queries are put to."""
         kinds = {type(model) for model in self.models}
         return kinds.pop().fused(self.models) if len(kinds) == 1 else self.models
@@ -80,12 +80,12 @@ class CrossFitted(Savable):
 
         ``starts`` are the scores that models begin with which correct another model.
         """
-        if len(self._fused) == 1:
-            return _ask(self._fused[0], matrix, n_threads, starts)
+        if len(self.asked) == 1:
+            return _ask(self.asked[0], matrix, n_threads, starts)
         logs = np.zeros((len(matrix), self.n_classes))
-        for model in self._fused:
+        for model in self.asked:
             logs += np.log(np.maximum(_ask(model, matrix, n_threads, starts), LEAST_PROBABILITY))
-        logs /= len(self._fused)
+        logs /= len(self.asked)
         proba: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
         proba /= proba.sum(axis=1, keepdims=True)
         return proba
