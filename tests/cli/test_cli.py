@@ -232,7 +232,10 @@ def test_weights_in_evaluation(folder, model, tmp_path):
 
 
 def test_what_evaluate_refuses(folder, model, tmp_path):
-    assert "--target is needed" in refused("evaluate", model, folder / "test.csv")
+    nameless = petiole.load(model)
+    del nameless.target_name_
+    nameless.save(tmp_path / "nameless.petiole")
+    assert "--target is needed" in refused("evaluate", tmp_path / "nameless.petiole", folder / "test.csv")
     assert "did you mean 'y'?" in refused("evaluate", model, folder / "test.csv", "-t", "yy")
     rows = table(20)
     rows[7]["y"] = "perhaps"

@@ -86,6 +86,7 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
         model.fit(X, y, **arguments)
     if isinstance(X, np.ndarray):
         remember_names(model, [*table.columns])
+    model.target_name_ = table.target_name
     return time.perf_counter() - started
 
 
@@ -115,7 +116,9 @@ def remember_names(model: Any, names: list[str]) -> None:
 def load_model(path: str, jobs: int | None = None) -> Any:
     """Read a model file; its predictions use the processors that are asked for."""
     import petiole
+    from petiole.cli.io.model_files import refuse_table
 
+    refuse_table(path)
     model = petiole.load(path)
     if not hasattr(model, "predict_proba"):
         raise WrongInput(f"{path}: holds a {type(model).__name__}, which gives no probabilities of rows")

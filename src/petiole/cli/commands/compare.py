@@ -207,6 +207,7 @@ def _write(study: Any, table: Labelled, *, save: str | None, report: str | None,
         winner = next(result for result in study.table if result.name == study.winner)
         model = study.fit_winner(petiole_only=True) if winner.is_peer else study.fit_winner()
         _name_columns(model, table)
+        model.target_name_ = table.target_name
         model.save(save)
         yield f"wrote {save}: {type(model).__name__}{', the best of petiole itself' if winner.is_peer else ''}"
     if report is not None:
