@@ -280,6 +280,29 @@ def test_methods_are_compared_and_the_winner_is_kept(folder, tmp_path):
     assert petiole.load(tmp_path / "w.petiole").encoder_.feature_names == ["size", "town", "grade"]
 
 
+def test_my_estimator_and_costs_of_actions_that_are_no_classes(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_models_of_this_test.py").write_text(
+        "from sklearn.naive_bayes import GaussianNB\ndef make():\n    return GaussianNB()\n"
+    )
+    found = json.loads(
+        run("compare", folder / "train.csv", "-t", "y", "--id", "id", "-m", "pet", "-j", 1, "-q", "--json",
+            "--folds", 2, "--with", "my_models_of_this_test:make", "--with", "sklearn.tree:DecisionTreeClassifier",
+            "--costs", "grant:no=20,grant:yes=-1,refuse:*=0", "--save", tmp_path / "m.petiole").stdout
+    )  # fmt: skip
+    assert {method["name"] for method in found["methods"]} == {"pet", "make", "DecisionTreeClassifier"}
+    assert found["decisions"] == ["grant", "refuse"] and found["cost"] == [[20, -1], [0, 0]]
+    assert type(petiole.load(tmp_path / "m.petiole")).__name__ == "PETClassifier"
+
+
+def test_a_bad_output_is_refused_before_the_work(folder, tmp_path, monkeypatch):
+    def work(*_, **__):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("petiole.study.compare_methods", work)
+    assert "end its name" in refused("compare", folder / "train.csv", "-t", "y", "-o", tmp_path / "scores.xyz")
+
+
 def test_a_test_set_is_used_and_json_is_json(folder, tmp_path):
     rows = naive_cli.rows_of(folder / "test.csv")
     rows[0]["town"] = "Paris"
@@ -293,7 +316,14 @@ def test_a_test_set_is_used_and_json_is_json(folder, tmp_path):
 def test_what_compare_refuses(folder, tmp_path):
     arguments = ("compare", folder / "train.csv", "-t", "y", "--id", "id", "-q", "-j", 1)
     assert "--methods pett: is not known; did you mean 'pet'?" in refused(*arguments, "-m", "pett")
-    assert "'ask' is no class" in refused(*arguments, "--costs", "ask:*=1,*:*=1")
+    assert "end its name with one of" in refused(*arguments, "-o", tmp_path / "table.xyz")
+    assert "--report" in refused(*arguments, "-o", tmp_path / "page.html")
+    assert "write module:object" in refused(*arguments, "--with", "numpy")
+    assert "cannot be imported" in refused(*arguments, "--with", "no_such_module:model")
+    assert "is no estimator" in refused(*arguments, "--with", "math:pi")
+    assert "sklearn.naive_bayes has no 'GausianNB'; did you mean" in refused(
+        *arguments, "--with", "sklearn.naive_bayes:GausianNB"
+    )
     rows = table(20)
     rows[4]["y"] = "maybe"
     path = write(tmp_path / "odd.csv", rows)

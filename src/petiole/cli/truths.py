@@ -31,8 +31,9 @@ class LabelledRows:
 
     def __init__(self, model: Any, data: str, roles: Roles) -> None:
         self._source = find_source(data)
-        self._roles = _with_target(roles, self._source, model)
-        others = [name for name in (self._roles.target, self._roles.weight) if name]
+        self._target = _target(roles, self._source, model)
+        self._roles = dataclasses.replace(roles, target=self._target)
+        others = [name for name in (self._target, roles.weight) if name]
         self._scorer = Scorer(model, self._source, self._roles, others)
         self._classes = model.classes_
         self._names = Names(model.classes_.tolist(), sorted(roles.missing))
@@ -51,7 +52,7 @@ class LabelledRows:
         """Yield the rows, batch by batch."""
         known = None if self._roles.weight else _weights_of_name(self._source)
         for scored in self._scorer(quiet):
-            labels = self._labels(scored.batch.texts(self._roles.target))
+            labels = self._labels(scored.batch.texts(self._target))
             weights = self._weights(scored)
             if known is not None:
                 weights = known[self._n_read : self._n_read + len(labels)]
@@ -73,7 +74,7 @@ class LabelledRows:
         return found.values  # type: ignore[union-attr]
 
     def _unknown_label(self, text: str | None, row: int) -> WrongInput:
-        target, label = self._roles.target, self._source.label
+        target, label = self._target, self._source.label
         classes = [str(name) for name in self._classes.tolist()]
         known = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
         if text is None or not text.strip():
@@ -81,13 +82,13 @@ class LabelledRows:
         return WrongInput(f"--target {target}: row {row} of {label} has {text!r}, but the model's classes are {known}")
 
 
-def _with_target(roles: Roles, source: Source, model: Any) -> Roles:
+def _target(roles: Roles, source: Source, model: Any) -> str:
     if roles.target is not None:
-        return roles
-    target = NAMED_TARGET if source.is_name else getattr(model, "target_name_", None)
-    if target is None:
+        return roles.target
+    found: str | None = NAMED_TARGET if source.is_name else getattr(model, "target_name_", None)
+    if found is None:
         raise WrongInput(f"--target is needed: say which column of {source.label} holds the class")
-    return dataclasses.replace(roles, target=target)
+    return found
 
 
 def _weights_of_name(source: Source) -> Any:

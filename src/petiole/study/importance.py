@@ -11,7 +11,6 @@ import numpy.typing as npt
 from petiole._table.columns import Floats
 from petiole._table.judged import Judged
 from petiole._table.rows import EncodedRows
-from petiole.study.methods import METHODS
 from petiole.study.results import Study
 from petiole.study.running import TrainAndTest, fit_on
 from petiole.study.scoring import row_losses
@@ -57,7 +56,7 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
         test = part.test
         n_rows = min(len(test), per_part)
         repeats = min(max(per_part // n_rows, 1), MOST_REPEATS)
-        model, _ = fit_on(METHODS[method].make(study.design.seed, threads), study.data, part.train, threads)
+        model, _ = fit_on(study.methods[method].make(study.design.seed, threads), study.data, part.train, threads)
         rows = test.take(np.sort(random.permutation(len(test))[:n_rows]))
         trials += [_log_loss_increases(model, rows, len(study.classes), random) for _ in range(repeats)]
     table = np.array(trials)

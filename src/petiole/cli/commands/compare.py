@@ -41,9 +41,18 @@ def compare(
             "--methods",
             "-m",
             metavar="A,B",
-            help="auto (the methods that suit the table), all, or a list of names such as pet,eb-pets.",
+            help="auto (the methods that suit the table), all, or a list of names such as auto,lightgbm,catboost.",
         ),
     ] = "auto",
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="MODULE:OBJECT",
+            help="Compare an estimator of yours, too: an object of a Python module, or what makes one.",
+            show_default=False,
+        ),
+    ] = None,
     test: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +80,8 @@ def compare(
         typer.Option(
             "--save",
             metavar="FILE",
-            help="Write a model file with the best of petiole's methods, fitted to all rows.",
+            help="Write a model file with the method that is recommended, or the best of petiole's own, fitted to all "
+            "rows.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -109,8 +119,9 @@ def compare(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Compare methods on labelled rows: scores, the winner, and whether the differences are significant."""
+    """Compare methods on labelled rows: scores, whether one is surely ahead, and which one to use."""
     from petiole.cli.commands.fit import check_place
+    from petiole.cli.extra import load_estimators
     from petiole.cli.inspecting import about_left_out, tell, without_identifiers
     from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.methods import n_processors
@@ -120,14 +131,16 @@ def compare(
         for path, option in ((save, "--save"), (report, "--report"), (output, "--output")):
             if path is not None:
                 check_place(path, option)
+        if output is not None:
+            _check_table_file(output)
         roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
-        chosen = _methods(methods)
+        chosen, own = _methods(methods), load_estimators(extra or ())
         n_jobs = n_processors(jobs)
         table = read_labelled(data, roles)
         check_several_classes(table)
         table = without_identifiers(table, roles)
         summarise(table, quiet)
-        cost = _square_costs(costs, table)
+        cost, decisions = _costs(costs, table)
 
         from petiole.study import compare_methods
 
@@ -135,7 +148,9 @@ def compare(
             table.X,
             table.y,
             methods=chosen,
+            extra=own,
             cost=cost,
+            decisions=decisions,
             sample_weight=table.weights,
             test=None if test is None else _test_set(test, roles, table),
             folds=folds,
@@ -160,21 +175,35 @@ def _methods(text: str) -> Any:
         return text
     names = split_names([text])
     for name in names:
-        if name not in METHODS:
+        if name != "auto" and name not in METHODS:
             raise WrongInput(f"--methods {name}: is not known; {nearest_of(name, [*METHODS])}")
+        if name in METHODS and not METHODS[name].is_installed:
+            raise WrongInput(f"--methods {name}: is not installed: pip install {METHODS[name].package}")
     if not names:
         raise WrongInput("--methods: name at least one method, or say auto or all")
     return names
 
 
-def _square_costs(costs: str | None, table: Labelled) -> Any:
+def _check_table_file(output: str) -> None:
+    """Refuse, before the work, the name of a file that the table cannot be written to."""
+    from petiole.cli.io.sinks import format_of
+
+    if output.lower().endswith((".html", ".htm")):
+        raise WrongInput(f"--output {output}: is for the table of scores; --report {output} writes the page")
+    format_of(output, None)
+
+
+def _costs(costs: str | None, table: Labelled) -> tuple[Any, list[str] | None]:
+    """The costs and the names of the decisions, None where these are the classes."""
     import numpy as np
 
     from petiole.cli.io.cost_tables import read_costs
 
     classes = np.unique(table.y).tolist()
     found = read_costs(costs, classes)
-    return None if found is None else found.square(classes)
+    if found is None:
+        return None, None
+    return (found.square(classes), None) if found.are_classes(classes) else (found.cost, found.decisions)
 
 
 def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
@@ -203,13 +232,16 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
 
 def _write(study: Any, table: Labelled, *, save: str | None, report: str | None, output: str | None) -> Iterator[str]:
     """Write the files that are asked for; a line about each."""
+    from petiole.study import METHODS
+
     if save is not None:
-        winner = next(result for result in study.table if result.name == study.winner)
-        model = study.fit_winner(petiole_only=True) if winner.is_peer else study.fit_winner()
+        chosen = study.result(study.recommended)
+        own = not chosen.is_peer and chosen.name in METHODS
+        model = study.fit(chosen.name) if own else study.fit_winner(petiole_only=True)
         _name_columns(model, table)
         model.target_name_ = table.target_name
         model.save(save)
-        yield f"wrote {save}: {type(model).__name__}{', the best of petiole itself' if winner.is_peer else ''}"
+        yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best of petiole itself'}"
     if report is not None:
         from petiole.report import write_report
 

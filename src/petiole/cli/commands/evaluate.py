@@ -86,9 +86,8 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
             first = part
     for line in rows.notes():
         note(line, quiet)
-    labels, proba, weights = (
-        None if pieces[0] is None else np.concatenate(pieces) for pieces in zip(*parts, strict=True)
-    )
+    labels, proba = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    weights = None if first.weights is None else np.concatenate([part[2] for part in parts])
     tell(_warnings(first, len(labels), rows.names), quiet)
     return check_judged(labels, proba, labels=model.classes_, sample_weight=weights)
 
