@@ -411,6 +411,24 @@ def test_every_method_explains_itself(folder, tmp_path, method, sections):
     assert run("info", tmp_path / "m.petiole").exit_code == 0
 
 
+def test_explanations_and_predictions_have_signed_reasons(folder, tmp_path):
+    run("fit", folder / "train.csv", "-t", "y", "--id", "id", "-m", "b-pets", "--set", "n_estimators=6", "-q", "-j", 1,
+        "-o", tmp_path / "m.petiole")  # fmt: skip
+    arguments = ("explain", tmp_path / "m.petiole", folder / "test.csv", "--row", 2, "--class", "yes", "-q")
+    found = json.loads(run(*arguments, "--reasons", 2, "--json").stdout)
+    assert len(found["reasons"]) == 2 and {"column", "value", "contribution"} == found["reasons"][0].keys()
+    added = sum(float(row["adds to P(yes)"]) for row in found["contributions"])
+    assert added == pytest.approx(found["probabilities"]["yes"], abs=0.001)
+    told = run(*arguments).stdout
+    assert "What each column adds" in told and ("Raised by" in told or "Lowered by" in told)
+    rows = read(run("predict", tmp_path / "m.petiole", folder / "test.csv", "--reasons", 2, "-q").stdout)
+    first = found["reasons"][0]
+    assert rows[1]["reason_1"] == f"{first['column']} = {first['value']} ({first['contribution']:+.3f})"
+    assert "reason_2" in rows[0] and "reason_3" not in rows[0]
+    run("fit", folder / "train.csv", "-t", "y", "-m", "naive-bayes", "-q", "-o", tmp_path / "b.petiole")
+    assert "no trees to follow" in refused("predict", tmp_path / "b.petiole", folder / "test.csv", "--reasons", 2)
+
+
 def test_what_explain_refuses(folder, model):
     arguments = ("explain", model, folder / "test.csv")
     assert "either --row N or --id COLUMN=VALUE" in refused(*arguments)

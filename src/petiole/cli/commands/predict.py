@@ -62,7 +62,7 @@ def predict(
         typer.Option(
             "--positive",
             metavar="CLASS",
-            help="The class that --threshold, and without costs --top and --budget, apply to.",
+            help="The class that --threshold, --reasons and, without costs, --top and --budget are about.",
             show_default=False,
         ),
     ] = None,
@@ -109,6 +109,17 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    reasons: Annotated[
+        int | None,
+        typer.Option(
+            "--reasons",
+            metavar="N",
+            min=1,
+            help="Add the N columns that moved the probability most: of --positive or the second of two classes, else "
+            "of the most probable class.",
+            show_default=False,
+        ),
+    ] = None,
     ids: options.Ids = None,
     drop: options.Drop = None,
     missing: options.Missing = DEFAULT_MISSING,
@@ -139,6 +150,7 @@ def predict(
     from petiole.cli.io.sinks import open_sink
     from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
+    from petiole.cli.reason_columns import ReasonColumns
     from petiole.cli.scoring import Scorer
 
     with warnings_as_notes(quiet):
@@ -146,21 +158,24 @@ def predict(
         source = find_source(data)
         _check_output(output, data, model)
         roles = make_roles(ids=ids, drop=drop, missing=missing, encoding=encoding)
-        decider = _Decider(fitted, decide, costs, threshold, positive, top is not None or budget is not None)
+        decider = _Decider(fitted, decide, costs, threshold, positive, bool(top or budget is not None or reasons))
         limits = Limits(top, budget, price, default)
         shortlist = make_shortlist(limits, decider.costs, fitted, decider.positive, positive is not None)
         column = limits.price_column
         scorer = Scorer(fitted, source, roles, [*roles.ids, *([column] if column else [])])
         if column:
             scorer.require("--price", column)
-        names = [*roles.ids, *decider.names]
+        about = decider.positive if positive is not None or len(fitted.classes_) == 2 else None
+        why = ReasonColumns(fitted, reasons, about)
+        names = [*roles.ids, *decider.names, *why.names]
         added = [] if shortlist is None else shortlist.names
         for name in roles.ids:
-            if name in (*decider.names, *added):
+            if name in (*decider.names, *why.names, *added):
                 raise WrongInput(f"--id {name}: the output has a column of this name of its own: rename yours")
         with open_sink(output, format or ("json" if json else None), [*added[:1], *names, *added[1:]]) as sink:
             for scored in scorer(quiet, batch):
-                columns = {name: scored.batch.kept(name) for name in roles.ids} | decider(scored.proba)
+                kept = {name: scored.batch.kept(name) for name in roles.ids}
+                columns = kept | decider(scored.proba) | why(scored.table, scored.proba)
                 if shortlist is None:
                     sink.write(columns)
                 else:
@@ -212,7 +227,9 @@ class _Decider:
         if positive is None:
             return len(self._classes) - 1
         if self._threshold is None and not limited:
-            raise WrongInput(f"--positive {positive}: is for --threshold, --top and --budget; add one of them")
+            raise WrongInput(
+                f"--positive {positive}: is for --threshold, --top, --budget and --reasons; add one of them"
+            )
         code = Names(self._classes).code(positive)
         if code < 0:
             raise WrongInput(f"--positive {positive}: the classes are {', '.join(map(str, self._classes))}")
