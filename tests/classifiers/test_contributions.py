@@ -78,9 +78,6 @@ def test_reasons_are_sorted_signed_and_said_in_words():
     X, y = problem(2)
     model = BaggedPETClassifier(n_estimators=5, random_state=0).fit(X, y)
     found = path_contributions(model, X, 1)
-    gaps = np.flatnonzero([value is None for value in X[:, 0]]).tolist()
-    of_gaps = [reason for row in gaps for reason in found.reasons(row, None) if reason.column == "x0"]
-    assert of_gaps and {reason.value for reason in of_gaps} == {"missing"}
     for row in range(20):
         moved = [abs(reason.contribution) for reason in found.reasons(row)]
         assert moved == sorted(moved, reverse=True)
@@ -89,6 +86,18 @@ def test_reasons_are_sorted_signed_and_said_in_words():
         text = found.words(row, 2)
         assert text.startswith(f"P(1) = {model.predict_proba(X[row : row + 1])[0, 1]:.3f}")
         assert all(str(reason) in text for reason in found.reasons(row, 2))
+
+
+def test_a_missing_value_that_is_spread_tells_nothing_and_one_that_has_a_branch_may():
+    """Spread over the branches in proportion to the rows, it leaves the frequency where it was."""
+    X, y = problem(2)
+    gaps = np.array([value is None for value in X[:, 0]])
+    spread = path_contributions(PETClassifier(smoothing="raw").fit(X, y), X, 1)
+    np.testing.assert_allclose(spread.values[gaps, 0], 0, atol=1e-9)
+    model = ProbabilityForestClassifier(n_estimators=20, missing="separate", random_state=0).fit(X, y)
+    apart = path_contributions(model, X, 1)
+    reasons = [reason for row in np.flatnonzero(gaps) for reason in apart.reasons(row, None) if reason.column == "x0"]
+    assert reasons and {reason.value for reason in reasons} == {"missing"}
 
 
 def test_what_has_no_trees_is_refused():
