@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
+import shlex
 import sys
 
 import numpy as np
@@ -293,6 +295,24 @@ def test_my_estimator_and_costs_of_actions_that_are_no_classes(folder, tmp_path,
     assert {method["name"] for method in found["methods"]} == {"pet", "make", "DecisionTreeClassifier"}
     assert found["decisions"] == ["grant", "refuse"] and found["cost"] == [[20, -1], [0, 0]]
     assert type(petiole.load(tmp_path / "m.petiole")).__name__ == "PETClassifier"
+
+
+def test_a_report_has_groups_names_of_rows_and_the_next_commands(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("petiole.report.writing._plotly", lambda: "")
+    arguments = ("compare", folder / "train.csv", "-t", "y", "--id", "id", "-m", "pet,naive-bayes", "-j", 1, "-q")
+    costs = "grant:no=5,grant:yes=-1,refuse:*=0"
+    run(*arguments, "--folds", 2, "--costs", costs, "--report", tmp_path / "page.html", "--by", "town")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<section id="groups"' in page and re.search(r"<td>r\d+</td>", page)
+    nexts = html.unescape(re.search(r'id="next-commands">([^<]+)<', page)[1]).splitlines()
+    assert nexts[0].startswith("petiole fit ") and f"--costs '{costs}'" in nexts[1]
+    monkeypatch.chdir(tmp_path)
+    run(*shlex.split(nexts[0])[1:], "-q", "-j", 1)
+    (tmp_path / "NEW.csv").write_text((folder / "test.csv").read_text())
+    run(*shlex.split(nexts[1])[1:], "-q", "-j", 1)
+    assert {row["decision"] for row in naive_cli.rows_of(tmp_path / "decisions.csv")} <= {"grant", "refuse"}
+    assert "is for the report; add --report" in refused(*arguments, "--by", "town")
+    assert "did you mean 'town'?" in refused(*arguments, "--by", "twon", "--report", tmp_path / "page.html")
 
 
 def test_a_bad_output_is_refused_before_the_work(folder, tmp_path, monkeypatch):

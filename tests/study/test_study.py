@@ -443,21 +443,22 @@ def results(*entries):
 )
 def test_the_verdict_says_how_sure_it_is(entries, words):
     table = results(*entries)
-    advice = recommend(table, "log_loss", 1.0, ())
+    advice = recommend(table, "log_loss", 1.0, (), 100)
     assert words in make_verdict(table, "log_loss", advice, 1.0)
 
 
 def test_what_is_recommended_where_nobody_is_surely_ahead():
     """The winner if it is sure; else the simple one, or the quick one, if it loses little of what the best gains."""
     level = results((0.10, None, False), (0.12, 0.4, False), (0.13, 0.3, False), (0.30, 0.2, False))
-    assert recommend(level, "log_loss", 1.0, ()).name == "m0"
-    assert recommend(level, "log_loss", 1.0, ["m2", "m3"]).name == "m2"
-    assert recommend(level, "log_loss", 1.0, ["m3"]).name == "m0"  # too far behind, whatever its p
-    assert recommend(level, "log_loss", 0.3, ["m2"]).name == "m0"  # 0.03 is much of 0.2
+    assert recommend(level, "log_loss", 1.0, (), 100).name == "m0"
+    assert recommend(level, "log_loss", 1.0, ["m2", "m3"], 100).name == "m2"
+    assert recommend(level, "log_loss", 1.0, ["m3"], 100).name == "m0"  # too far behind, whatever its p
+    assert recommend(level, "log_loss", 0.3, ["m2"], 100).name == "m0"  # 0.03 is much of 0.2
     sure = results((0.10, None, False), (0.12, 0.01, False))
-    assert recommend(sure, "log_loss", 1.0, ["m1"]).name == "m0"
+    assert recommend(sure, "log_loss", 1.0, ["m1"], 100).name == "m0"
     level[2].scores["predict_seconds"] = Interval(0.1, 0.1, 0.1)
-    assert recommend(level, "log_loss", 1.0, ()).name == "m2"
+    assert recommend(level, "log_loss", 1.0, (), 100).name == "m2"
+    assert recommend(level, "log_loss", 1.0, (), 10**6).name == "m0"  # a microsecond per row
 
 
 # Estimators of the user's own, and other libraries.

@@ -137,7 +137,8 @@ def compare_methods(
         len(judged),
     )
     baseline = _know_nothing(judged, len(table.classes), costs)
-    advice = recommend(results, design.decides, baseline, [run.method.name for run in done if run.method.is_simple])
+    simple = [run.method.name for run in done if run.method.is_simple]
+    advice = recommend(results, design.decides, baseline, simple, len(judged) // (1 if plan is None else plan.folds))
     return Study(
         name=name,
         table=results,

@@ -47,7 +47,7 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
     ['x2', 'x3']
     """
     random = np.random.default_rng(study.design.seed)
-    parts = _parts(study)
+    parts = parts_of(study)
     n_columns = study.data.shape.n_features
     allowed = max(MOST_PREDICTIONS // n_columns, FEWEST_ROWS)
     per_part = math.ceil(allowed / len(parts))
@@ -66,7 +66,7 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
     return [Importance(study.data.names[i], float(means[i]), float(errors[i])) for i in order]
 
 
-def _parts(study: Study) -> list[TrainAndTest]:
+def parts_of(study: Study) -> list[TrainAndTest]:
     """The folds of the first repetition, as the study had them, or the test set."""
     rows, design = study.data.rows, study.design
     if design.folds is None:

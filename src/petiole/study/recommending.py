@@ -10,7 +10,7 @@ from petiole.study.results import MethodResult
 PROBABLE = 0.05  # the largest p-value of a lead that is taken for more than chance
 CLOSE = 0.05  # of what the best method gains over knowing nothing: what may be given up for a simpler one
 MUCH_QUICKER = 0.5
-WORTH_SAVING = 0.02  # seconds for the test rows below which nobody waits for answers
+WORTH_SAVING = 0.001  # seconds per row; nobody waits for quicker answers
 
 
 class Advice(NamedTuple):
@@ -25,8 +25,12 @@ def leads_surely(table: Sequence[MethodResult]) -> bool:
     return all(result.p_value is not None and result.p_value <= PROBABLE for result in table[1:])
 
 
-def recommend(table: Sequence[MethodResult], decides: str, baseline: float, simple: Collection[str]) -> Advice:
+def recommend(
+    table: Sequence[MethodResult], decides: str, baseline: float, simple: Collection[str], n_rows: int
+) -> Advice:
     """The method to use; ``table`` is sorted, best first, and ``baseline`` is the score of knowing nothing.
+
+    ``n_rows`` is how many rows were answered at a time.
 
     A p-value that is not small does not say that two methods are equally good. So what is recommended in place of the
     best must also lose little of what the best gains.
@@ -41,7 +45,7 @@ def recommend(table: Sequence[MethodResult], decides: str, baseline: float, simp
             return Advice(result.name, _simple_reason(result, best))
     quickest = min(close, key=lambda result: result.scores["predict_seconds"].mean)
     seconds, of_best = (result.scores["predict_seconds"].mean for result in (quickest, best))
-    if of_best > WORTH_SAVING and seconds <= MUCH_QUICKER * of_best:
+    if of_best > WORTH_SAVING * n_rows and seconds <= MUCH_QUICKER * of_best:
         return Advice(quickest.name, f"about as good as any, and answers in {seconds / of_best:.0%} of the time")
     return Advice(best.name, "no simpler or quicker method comes as near to it as to make no difference")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from petiole.study.figures import decimals
 from petiole.study.recommending import PROBABLE, Advice, leads_surely
 from petiole.study.results import MethodResult
 
@@ -45,9 +46,13 @@ def _useless(best: MethodResult, decides: str, baseline: float) -> str:
 
 def _score_text(result: MethodResult, decides: str) -> str:
     interval = result.scores[decides]
-    what = "cost {:.4g} per row" if decides == "cost" else "log-loss {:.3f} bits"
-    digits = ".4g" if decides == "cost" else ".3f"
-    return f"{what.format(interval.mean)}, 95% interval {interval.low:{digits}} to {interval.high:{digits}}"
+    mean, low, high = (f"{value:.{_digits(result, decides)}f}" for value in interval)
+    what = f"cost {mean} per row" if decides == "cost" else f"log-loss {mean} bits"
+    return f"{what}, 95% interval {low} to {high}"
+
+
+def _digits(result: MethodResult, decides: str) -> int:
+    return decimals(result.scores[decides]) if decides == "cost" else 3
 
 
 def _how_sure(others: Sequence[MethodResult], decides: str) -> str:
@@ -67,7 +72,7 @@ def _over_whom(others: Sequence[MethodResult], decides: str) -> str:
 
 
 def _named(result: MethodResult, decides: str) -> str:
-    return f"{result.title} ({result.scores[decides].mean:{'.4g' if decides == 'cost' else '.3f'}})"
+    return f"{result.title} ({result.scores[decides].mean:.{_digits(result, decides)}f})"
 
 
 def _best_of_petiole(best: MethodResult, others: Sequence[MethodResult], decides: str) -> str:

@@ -96,6 +96,16 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
+            rich_help_panel=options.OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -141,6 +151,9 @@ def compare(
         table = without_identifiers(table, roles)
         summarise(table, quiet)
         cost, decisions = _costs(costs, table)
+        groups = _groups(by, table, report)
+
+        judged, named = (None, table.ids) if test is None else _test_set(test, roles, table)
 
         from petiole.study import compare_methods
 
@@ -152,7 +165,7 @@ def compare(
             cost=cost,
             decisions=decisions,
             sample_weight=table.weights,
-            test=None if test is None else _test_set(test, roles, table),
+            test=judged,
             folds=folds,
             repeats=repeats,
             random_state=seed,
@@ -163,8 +176,15 @@ def compare(
         study = dataclasses.replace(study, warnings=[*about_left_out(table.left_out), *study.warnings])
         tell(study.warnings, quiet)
         show(_answer(study), json)  # before anything is written: a full disk must not take the answer away
-        for line in _write(study, table, save=save, report=report, output=output):
+        for line in _write(study, table, save=save, output=output):
             note(line, quiet)
+        if report is not None:
+            from petiole.cli.next_commands import next_commands
+            from petiole.report import write_report
+
+            again, nexts = shlex.join(["petiole", *sys.argv[1:]]), next_commands(study, data, roles, table, costs)
+            write_report(study, report, by=groups, ids=named, command=again, next_commands=nexts)
+            note(f"wrote {report}", quiet)
 
 
 def _methods(text: str) -> Any:
@@ -206,8 +226,21 @@ def _costs(costs: str | None, table: Labelled) -> tuple[Any, list[str] | None]:
     return (found.square(classes), None) if found.are_classes(classes) else (found.cost, found.decisions)
 
 
-def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
-    """The rows to judge on, read as those to learn from were, with the same labels."""
+def _groups(by: list[str] | None, table: Labelled, report: str | None) -> list[str]:
+    """The columns to group by in the report."""
+    from petiole.cli.io.labelled import split_names, unknown_column
+
+    names = split_names(by)
+    if names and report is None:
+        raise WrongInput(f"--by {names[0]}: is for the report; add --report FILE")
+    for name in names:
+        if name not in table.columns:
+            raise unknown_column("--by", name, table.columns, table.label)
+    return names
+
+
+def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], dict[str, list[Any]]]:
+    """The rows to judge on, read as those to learn from were, with the same columns and labels; and their names."""
     import numpy as np
 
     from petiole.cli.io.labelled import as_table, read_labelled, texts_of
@@ -226,11 +259,12 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
         raise WrongInput(
             f"--test {test}: row {row + 1} is of the class {texts[row]!r}, which {table.label} does not have"
         )
-    X, y = as_table({name: other.columns[name] for name in table.columns}), classes[codes]
-    return (X, y) if other.weights is None else (X, y, other.weights)
+    ids = other.ids | {name: texts_of(other.columns[name]) for name in table.left_out if name in other.columns}
+    X = as_table({name: other.columns[name] for name in table.columns})
+    return (X, classes[codes], other.weights), ids
 
 
-def _write(study: Any, table: Labelled, *, save: str | None, report: str | None, output: str | None) -> Iterator[str]:
+def _write(study: Any, table: Labelled, *, save: str | None, output: str | None) -> Iterator[str]:
     """Write the files that are asked for; a line about each."""
     from petiole.study import METHODS
 
@@ -242,11 +276,6 @@ def _write(study: Any, table: Labelled, *, save: str | None, report: str | None,
         model.target_name_ = table.target_name
         model.save(save)
         yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best of petiole itself'}"
-    if report is not None:
-        from petiole.report import write_report
-
-        write_report(study, report, command=shlex.join(["petiole", *sys.argv[1:]]))
-        yield f"wrote {report}"
     if output is not None:
         from petiole.cli.io.sinks import open_sink
 

@@ -108,6 +108,7 @@ class Labelled:
     target_name: str
     weights: NDArray[np.float64] | None = None
     left_out: list[str] = field(default_factory=list)  # columns that look like identifiers
+    ids: dict[str, list[str | None]] = field(default_factory=dict)  # what names the rows
 
     @property
     def n_rows(self) -> int:
@@ -162,13 +163,14 @@ def read_labelled(text: str, roles: Roles) -> Labelled:
 
 
 def _read_file(source: Source, roles: Roles) -> Labelled:
-    columns = columns_of(source, roles, keep_ids=False)
+    columns = columns_of(source, roles, keep_ids=True)
+    ids = {name: texts_of(columns.pop(name)) for name in roles.ids}
     if roles.target is None:
         raise WrongInput(f"--target is needed: say which column of {source.label} holds the class; {_name(columns)}")
     target = columns.pop(roles.target)
     _check_labels(target, roles.target, source.label)
     weights = columns.pop(roles.weight).values if roles.weight else None  # type: ignore[union-attr]
-    return Labelled(source.label, columns, target, roles.target, weights)
+    return Labelled(source.label, columns, target, roles.target, weights, ids=ids)
 
 
 def columns_of(source: Source, roles: Roles, *, keep_ids: bool) -> dict[str, Values]:
