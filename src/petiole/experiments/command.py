@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from petiole._validation import did_you_mean
+from petiole._validation import check_whole, did_you_mean
+from petiole.datasets.loading import has_data
 from petiole.experiments import (
     geurts_2001,
     margineantu_dietterich_2002,
@@ -54,6 +55,8 @@ class Paper:
     quick_data_sets : function without arguments to a list of names, default: all data sets
         Of a quick look.
     page : path, default: docs/reproduction/<paper>.md
+    needs_data : bool, default: False
+        Whether all of it is on data sets that do not come with petiole or scikit-learn.
     """
 
     experiment: Callable[[], Experiment]
@@ -63,6 +66,7 @@ class Paper:
     further: Sequence[Callable[[], Experiment]] = ()
     quick_data_sets: Callable[[], list[str]] | None = None
     page: Path | None = None
+    needs_data: bool = False
 
 
 PAPERS = {
@@ -86,6 +90,7 @@ PAPERS = {
         nielsen_2004_page.write,
         nielsen_2004_page.agreements,
         (nielsen_2004_readings.readings, nielsen_2004_readings.countings, nielsen_2004.timing),
+        needs_data=True,
     ),
     zadrozny_elkan_2001.NAME: Paper(
         zadrozny_elkan_2001.experiment,
@@ -93,6 +98,7 @@ PAPERS = {
         zadrozny_elkan_2001_page.write,
         zadrozny_elkan_2001_page.agreements,
         (zadrozny_elkan_2001_figures.sorted_scores,),
+        needs_data=True,
     ),
     zhang_2020.NAME: Paper(
         zhang_2020.experiment,
@@ -162,9 +168,22 @@ def _summarise(options: Request) -> int:
 
 def _compute(paper: Paper, options: Request) -> bool:
     """Run the cells of all experiments, whether or not the first fails; whether some failed."""
-    engine = _make_engine(options)
-    failed = [_run(experiment, options, engine) for experiment in _chosen(paper, options)]
+    engine, chosen = _make_engine(options), _chosen(paper, options)
+    check_whole("jobs", options.jobs, 0)
+    if paper.needs_data:
+        _check_data(options.paper)
+    failed = [_run(experiment, options, engine) for experiment in chosen]
     return any(failed)
+
+
+def _check_data(paper: str) -> None:
+    """Raise if no data are here, before every cell says so."""
+    if has_data():
+        return
+    raise FileNotFoundError(
+        f"{paper} is on data sets that are not here: set PETIOLE_DATA to a folder that has them; `petiole datasets "
+        "fetch` says which of them it can fetch, and --page-only writes the page of what is computed already"
+    )
 
 
 def _chosen(paper: Paper, options: Request) -> list[Experiment]:
