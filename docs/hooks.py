@@ -45,11 +45,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def typeset(formula: str) -> str:
-    """A displayed formula as MathML on one line, with the LaTeX as its label."""
+    """A displayed formula as MathML, a line for each of its lines, with the LaTeX as its label."""
+    inner = re.sub(r"\\(begin|end)\{aligned\}", "", formula)
+    return "".join(_typeset_line(" ".join(line.replace("&", "").split())) for line in inner.split("\\\\"))
+
+
+def _typeset_line(line: str) -> str:
     from latex2mathml.converter import convert
 
-    text = " ".join(formula.split())
-    return convert(text, display="block").replace("<math ", f'<math aria-label="{html.escape(text)}" ', 1)
+    return convert(line, display="block").replace("<math ", f'<math aria-label="{html.escape(line)}" ', 1)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

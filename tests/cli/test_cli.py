@@ -147,7 +147,7 @@ def test_standard_input_and_arff(folder, tmp_path):
         ("a,y\n", ["-t", "y"], "there is a header but no row"),
         ("a,y\n1,u\n2,u\n", ["-t", "y"], "all rows of standard input are of the class 'u'"),
         ("a,y\n1,u\n2,\n", ["-t", "y"], "1 of 2 rows of standard input have no class, the first is row 2"),
-        ("y\nu\nv\n", ["-t", "y"], "has no other column than 'y'"),
+        ("y\nu\nv\n", ["-t", "y"], "--target y: standard input has no other column: there is nothing to predict"),
         ("a,y\n1,u\n2,v\n", ["-t", "y", "--nominal", "b"], "--nominal b: standard input has no such column"),
         ("a,y\n1,u\n2,v\n", ["-t", "y", "--drop", "b"], "--drop b: standard input has no such column"),
         ("a,y\n1,u\nx,v\n", ["-t", "y", "--numeric", "a"], "'x' is not a number"),
@@ -234,10 +234,8 @@ def test_weights_in_evaluation(folder, model, tmp_path):
 
 
 def test_what_evaluate_refuses(folder, model, tmp_path):
-    nameless = petiole.load(model)
-    del nameless.target_name_
-    nameless.save(tmp_path / "nameless.petiole")
-    assert "--target is needed" in refused("evaluate", tmp_path / "nameless.petiole", folder / "test.csv")
+    run("fit", "sklearn-wine", "-m", "naive-bayes", "-q", "-o", tmp_path / "wine.petiole")
+    assert "--target is needed" in refused("evaluate", tmp_path / "wine.petiole", folder / "test.csv")
     assert "did you mean 'y'?" in refused("evaluate", model, folder / "test.csv", "-t", "yy")
     rows = table(20)
     rows[7]["y"] = "perhaps"

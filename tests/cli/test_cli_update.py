@@ -9,6 +9,7 @@ import pytest
 
 import petiole
 from command_line import read, refused, run, table, write
+from petiole.cli.truths import target_of
 
 
 @pytest.fixture()
@@ -38,7 +39,7 @@ def test_the_model_is_replaced_by_default_and_json_is_json(folder):
     text = run("update", folder / "m.petiole", folder / "new.csv", "--decay", 0.5, "-q", "--json", "-j", 1).stdout
     found = json.loads(text)
     assert found["rows"] == 90 and found["decay"] == 0.5 and 0 < found["log_loss_before"] < 3
-    assert petiole.load(folder / "m.petiole").target_name_ == "y"  # still
+    assert target_of(petiole.load(folder / "m.petiole")) == "y"  # still
 
 
 def test_models_that_are_not_updated_are_refused(folder):

@@ -18,7 +18,7 @@ LAYERS = [
     {"files"},
     {"_table", "smoothing"},
     {"_tree", "datasets"},
-    {"_forest", "calibrators"},
+    {"_forest", "_linear", "_boosting", "calibrators"},
     {"_estimates"},
     {"_classifiers"},
     {"_dual", "_lazy", "distributed"},

@@ -29,7 +29,8 @@ def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
 
 
 def _left_out(found: Sequence[str], columns: Collection[str], roles: Roles, label: str) -> list[str]:
-    left_out = [name for name in found if name not in {*roles.categorical, *roles.numeric}]
+    # the days of a date may count up and still mean something
+    left_out = [name for name in found if name in columns and name not in {*roles.categorical, *roles.numeric}]
     if len(left_out) == len(columns):
         raise WrongInput(
             f"{label} has nothing to learn from: in {_named(left_out)} nearly every row has a value of its own, as in "
@@ -98,7 +99,10 @@ def _table(X: Any, y: Any, weights: Any, names: Sequence[str] | None) -> Table:
     from petiole.study.data import read_table_of_study
 
     encoded = read_table_of_study(X, y, weights)
-    return encoded if names is None else dataclasses.replace(encoded, names=list(names))
+    if names is None:
+        return encoded
+    encoded.encoder.name_inputs(list(names))
+    return dataclasses.replace(encoded, names=list(encoded.encoder.feature_names or names))
 
 
 def _named(names: Sequence[str]) -> str:

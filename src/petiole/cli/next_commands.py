@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from petiole.cli.io.labelled import DEFAULT_MISSING, Labelled, Roles
+from petiole.cli.io.labelled import Labelled, Roles
 from petiole.study import METHODS
 
 MODEL_FILE = "model.petiole"
@@ -39,9 +39,13 @@ def _columns(roles: Roles) -> list[str]:
     for option, names in named:
         if names:
             found += [option, ",".join(map(_quoted, names))]
-    missing = ",".join(sorted(roles.missing - {""}))
-    if set(missing.split(",")) != set(DEFAULT_MISSING.split(",")):
-        found += ["--missing", missing]
+    if roles.missing is not None:
+        found += ["--missing", ",".join(map(_quoted, sorted(roles.missing - {""})))]
+    signs = (("--separator", roles.signs.separator), ("--decimal", roles.signs.decimal))
+    for option, sign in (*signs, ("--thousands", roles.signs.thousands)):
+        found += [] if sign is None else [option, sign]
+    found += ["--drop-missing-target"] if roles.drop_missing_target else []
+    found += [] if roles.bins is None else ["--target-bins", ",".join(f"{edge:g}" for edge in roles.bins)]
     return found + ([] if roles.encoding is None else ["--encoding", roles.encoding])
 
 

@@ -32,8 +32,8 @@ class Scorer:
     def __init__(self, model: Any, source: Source, roles: Roles, others: Sequence[str] = ()) -> None:
         self.model, self.columns = model, ModelColumns.of(model)
         self._label = source.label
-        self._batches: Batches = open_batches(source, roles.missing, roles.encoding)
-        self.columns.prepare(sorted(roles.missing))
+        self._batches: Batches = open_batches(source, roles.signs.separator, roles.encoding)
+        self.columns.prepare(roles.missing, roles.signs)
         for name, option in roles.options.items():
             if name not in self._batches.columns:
                 raise unknown_column(option, name, self._batches.columns, source.label)

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from petiole.files import checks
-from petiole.files.checks import Field, fields, maybe, require
+from petiole.files.checks import Field, require
 
 if TYPE_CHECKING:
     from typing import Self
@@ -90,9 +90,6 @@ class SavableEstimator(Savable):
 
 class SavableModel(SavableEstimator):
     """Base of the estimators that have ``save``."""
-
-    # The column that held the labels, where whoever fitted the model has said so; the command line does.
-    _saved = fields(target_name_=maybe(checks.text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :func:`petiole.load` reads; nothing is pickled.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.boosted import BoostedPETClassifier
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
 from petiole._classifiers.pet import PETClassifier
@@ -21,7 +22,7 @@ from petiole.study.peers import PeerClassifier, calibrated_forest
 MANY_CELLS = 5_000_000
 # A lazy tree is grown for each query: rows² · features says how long that takes (this is some ten seconds).
 MOST_LAZY_WORK = 1_000_000
-# Boosting grows a tree for each class in each of its hundred rounds.
+# Boosting grows a tree for each class in each of its rounds.
 MOST_BOOSTED_CLASSES = 50
 PEER_TREES = 100  # scikit-learn's default
 
@@ -111,6 +112,10 @@ def _probability_forest_separate(random_state: Any, n_jobs: int) -> Any:
     return ProbabilityForestClassifier(missing="separate", random_state=random_state, n_jobs=n_jobs)
 
 
+def _boosted(random_state: Any, n_jobs: int) -> Any:
+    return BoostedPETClassifier(random_state=random_state, n_jobs=n_jobs)
+
+
 def _mob_esp(random_state: Any, n_jobs: int) -> Any:
     return MOBESPClassifier(random_state=random_state, n_jobs=n_jobs)
 
@@ -184,7 +189,7 @@ def _xgboost(random_state: Any, n_jobs: int) -> Any:
 
 
 def _catboost(random_state: Any, n_jobs: int) -> Any:
-    from catboost import CatBoostClassifier  # type: ignore[import-untyped]
+    from catboost import CatBoostClassifier
 
     model = CatBoostClassifier(random_seed=random_state, thread_count=n_jobs, verbose=False, allow_writing_files=False)
     return PeerClassifier(model, nominal="native")
@@ -203,6 +208,7 @@ _ALL = (
         _probability_forest_separate,
         _with_missing,
     ),
+    Method("boosted", "Boosted trees", False, _boosted, _few_classes),
     Method("mob-esp", "MOB-ESP", False, _mob_esp),
     Method("eb-pets", "EB-PETs", False, _eb_pets),
     Method("b-pets", "B-PETs", False, _b_pets, _not_huge),
@@ -237,8 +243,8 @@ def choose_methods(methods: Any, shape: Shape) -> list[Method]:
     Traceback (most recent call last):
     ...
     ValueError: methods=['forest']: there is no method 'forest'; the methods are probability-forest, \
-probability-forest-separate, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual, naive-bayes, random-forest, \
-calibrated-forest, gradient-boosting, logistic-regression, lightgbm, xgboost, catboost
+probability-forest-separate, boosted, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual, naive-bayes, \
+random-forest, calibrated-forest, gradient-boosting, logistic-regression, lightgbm, xgboost, catboost
     """
     if isinstance(methods, str) and methods == "all":
         return [method for method in _ALL if method.is_installed]

@@ -12,7 +12,6 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, nearest_of, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -122,8 +121,13 @@ def compare(
     drop: options.Drop = None,
     ids: options.Ids = None,
     weight: options.Weight = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    target_bins: options.TargetBins = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -143,7 +147,19 @@ def compare(
                 check_place(path, option)
         if output is not None:
             _check_table_file(output)
-        roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            nominal,
+            numeric,
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+            bins=target_bins,
+        )
         chosen, own = _methods(methods), load_estimators(extra or ())
         n_jobs = n_processors(jobs)
         table = read_labelled(data, roles)
@@ -247,7 +263,7 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], 
     from petiole.cli.io.model_columns import Names
     from petiole.cli.scoring import lacking_column
 
-    other = read_labelled(test, dataclasses.replace(roles, categorical=(), numeric=(), learned=table.kinds))
+    other = read_labelled(test, _like(roles, table))
     for name in table.columns:
         if name not in other.columns:
             raise lacking_column(name, [*other.columns], other.label)
@@ -264,6 +280,14 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], 
     return (X, classes[codes], other.weights), ids
 
 
+def _like(roles: Any, table: Labelled) -> Any:
+    """The roles of a file whose cells are to be read as those of the table were."""
+    from petiole._table.table_format import TableFormat
+
+    like = TableFormat.from_dict(table.format)
+    return dataclasses.replace(roles, categorical=(), numeric=(), learned=table.kinds, like=like)
+
+
 def _write(study: Any, table: Labelled, *, save: str | None, output: str | None) -> Iterator[str]:
     """Write the files that are asked for; a line about each."""
     from petiole.study import METHODS
@@ -273,7 +297,6 @@ def _write(study: Any, table: Labelled, *, save: str | None, output: str | None)
         own = not chosen.is_peer and chosen.name in METHODS
         model = study.fit(chosen.name) if own else study.fit_winner(petiole_only=True)
         _name_columns(model, table)
-        model.target_name_ = table.target_name
         model.save(save)
         yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best of petiole itself'}"
     if output is not None:
@@ -286,9 +309,11 @@ def _write(study: Any, table: Labelled, *, save: str | None, output: str | None)
 
 
 def _name_columns(model: Any, table: Labelled) -> None:
+    """Let a model know the names of its columns and how they were read."""
     from petiole.cli.io.model_columns import find_encoder
-    from petiole.cli.methods import remember_names
+    from petiole.cli.methods import remember_format, remember_names
 
+    remember_format(model, table.format)
     encoder = find_encoder(model)
     if encoder is not None and encoder.feature_names is None:
         remember_names(model, [*table.columns])

@@ -8,7 +8,6 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -43,8 +42,13 @@ def evaluate(
     weight: options.Weight = None,
     drop: options.Drop = None,
     ids: options.Ids = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    target_bins: options.TargetBins = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -59,7 +63,19 @@ def evaluate(
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
         table = read_costs(costs, fitted.classes_.tolist())
-        roles = make_roles(target, weight, ids, (), (), drop, missing, encoding)
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            (),
+            (),
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+            bins=target_bins,
+        )
         judged = _judge(fitted, data, roles, quiet)
         found = _intervals(judged, None if table is None else table.cost, draws, seed, quiet)
         rows = [[name, TITLES[name], *interval] for name, interval in found.items()]
@@ -79,16 +95,15 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
     from petiole.cli.truths import LabelledRows
 
     rows = LabelledRows(model, data, roles)
-    parts = []
-    for part in rows(quiet):
-        parts.append((part.labels, part.scored.proba, part.weights))
-        if len(parts) == 1:
-            first = part
+    parts = list(rows(quiet))
+    note_left_out(rows.n_left_out, quiet)
     for line in rows.notes():
         note(line, quiet)
-    labels, proba = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    weights = None if first.weights is None else np.concatenate([part[2] for part in parts])
-    tell(_warnings(first, len(labels), rows.names), quiet)
+    first = parts[0]
+    labels, proba = np.concatenate([part.labels for part in parts]), np.concatenate([part.proba for part in parts])
+    weights = None if first.weights is None else np.concatenate([part.weights for part in parts])
+    if not rows.n_left_out:
+        tell(_warnings(first, len(labels), rows.names), quiet)
     return check_judged(labels, proba, labels=model.classes_, sample_weight=weights)
 
 
@@ -97,8 +112,14 @@ def _warnings(first: Truths, n_rows: int, names: list[str] | None) -> list[str]:
     from petiole.cli.inspecting import said_of_some, warnings_about_judged
 
     n = len(first.labels)
-    found = warnings_about_judged(first.scored.table, first.labels, names, first.weights)
+    found = warnings_about_judged(first.table, first.labels, names, first.weights)
     return found if n == n_rows else said_of_some(found, f"the first {n:,} of {n_rows:,}")
+
+
+def note_left_out(count: int, quiet: bool) -> None:
+    """Say how many rows had no class."""
+    if count:
+        note(f"note: {count:,} rows have no class and are left out", quiet)
 
 
 def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) -> dict[str, tuple[float, float, float]]:

@@ -8,7 +8,6 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -46,8 +45,11 @@ def explain(
         int, typer.Option("--reasons", metavar="N", min=1, help="Number of columns in the sentence at the top.")
     ] = 4,
     drop: options.Drop = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
@@ -62,7 +64,13 @@ def explain(
         column, _, value = (by_id or "").partition("=")
         if (row is None) == (by_id is None) or (by_id is not None and not column):
             raise WrongInput("say which row: either --row N or --id COLUMN=VALUE")
-        roles = make_roles(ids=[column] if column else (), drop=drop, missing=missing, encoding=encoding)
+        roles = make_roles(
+            ids=[column] if column else (),
+            drop=drop,
+            missing=missing,
+            encoding=encoding,
+            signs=(separator, decimal, thousands),
+        )
         scorer = Scorer(fitted, find_source(data), roles, roles.ids)
         found, position = _by_value(scorer, column, value) if column else _by_number(scorer, row or 1, data)
         query = _one_row(found.table, position)

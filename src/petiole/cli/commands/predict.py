@@ -9,7 +9,6 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import note, warnings_as_notes
 
 PREFIX, PREDICTION, DECISION, EXPECTED_COST = "p_", "prediction", "decision", "expected_cost"
@@ -122,8 +121,11 @@ def predict(
     ] = None,
     ids: options.Ids = None,
     drop: options.Drop = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -157,7 +159,9 @@ def predict(
         fitted = load_model(model, jobs)
         source = find_source(data)
         _check_output(output, data, model)
-        roles = make_roles(ids=ids, drop=drop, missing=missing, encoding=encoding)
+        roles = make_roles(
+            ids=ids, drop=drop, missing=missing, encoding=encoding, signs=(separator, decimal, thousands)
+        )
         decider = _Decider(fitted, decide, costs, threshold, positive, bool(top or budget is not None or reasons))
         limits = Limits(top, budget, price, default)
         shortlist = make_shortlist(limits, decider.costs, fitted, decider.positive, positive is not None)

@@ -8,7 +8,6 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, note, show, warnings_as_notes
 
 
@@ -36,8 +35,12 @@ def update(
     weight: options.Weight = None,
     drop: options.Drop = None,
     ids: options.Ids = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
@@ -47,6 +50,7 @@ def update(
     The rows must be new to the model; those of an earlier update would count twice. Before they are counted the model
     is asked about them, so that you see how well it has kept up.
     """
+    from petiole.cli.commands.evaluate import note_left_out
     from petiole.cli.commands.fit import check_place
     from petiole.cli.io.labelled import make_roles
     from petiole.cli.methods import load_model
@@ -56,8 +60,21 @@ def update(
         fitted = load_model(model, jobs)
         _check_updatable(fitted, model)
         check_place(output or model, "--output")
-        rows = LabelledRows(fitted, data, make_roles(target, weight, ids, (), (), drop, missing, encoding))
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            (),
+            (),
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+        )
+        rows = LabelledRows(fitted, data, roles)
         counts, n_rows, loss = _count(fitted, rows, quiet)
+        note_left_out(rows.n_left_out, quiet)
         for line in rows.notes():
             note(line, quiet)
         changed = fitted.updated(counts, decay=decay)
@@ -83,9 +100,9 @@ def _count(model: Any, rows: Any, quiet: bool) -> tuple[Any, int, float]:
 
     counts, n_rows, losses = None, 0, []
     for part in rows(quiet):
-        found = model.counts_of(part.scored.table, part.labels, part.weights)
+        found = model.counts_of(part.table, part.labels, part.weights)
         counts = found if counts is None else counts + found
-        judged = check_judged(part.labels, part.scored.proba, labels=model.classes_, sample_weight=part.weights)
+        judged = check_judged(part.labels, part.proba, labels=model.classes_, sample_weight=part.weights)
         losses.append((row_losses(judged, None)["log_loss"], judged.weights))
         n_rows += len(part.labels)
     values, weights = (np.concatenate(pieces) for pieces in zip(*losses, strict=True))
