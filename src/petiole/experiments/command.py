@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from petiole._validation import did_you_mean
+from petiole._validation import check_whole, did_you_mean
+from petiole.datasets.loading import has_data
 from petiole.experiments import (
     geurts_2001,
     margineantu_dietterich_2002,
@@ -59,6 +60,8 @@ class Paper:
     page : path, default: docs/reproduction/<paper>.md
     before : function of the database's path and the page's path, default: none
         Called before any cell is computed.
+    needs_data : bool, default: False
+        Whether all of it is on data sets that do not come with petiole or scikit-learn.
     """
 
     experiment: Callable[[], Experiment]
@@ -69,6 +72,7 @@ class Paper:
     quick_data_sets: Callable[[], list[str]] | None = None
     page: Path | None = None
     before: Callable[[str | os.PathLike[str], str | os.PathLike[str]], None] | None = None
+    needs_data: bool = False
 
 
 PAPERS = {
@@ -92,6 +96,7 @@ PAPERS = {
         nielsen_2004_page.write,
         nielsen_2004_page.agreements,
         (nielsen_2004_readings.readings, nielsen_2004_readings.countings, nielsen_2004.timing),
+        needs_data=True,
     ),
     zadrozny_elkan_2001.NAME: Paper(
         zadrozny_elkan_2001.experiment,
@@ -99,6 +104,7 @@ PAPERS = {
         zadrozny_elkan_2001_page.write,
         zadrozny_elkan_2001_page.agreements,
         (zadrozny_elkan_2001_figures.sorted_scores,),
+        needs_data=True,
     ),
     zhang_2020.NAME: Paper(
         zhang_2020.experiment,
@@ -177,11 +183,24 @@ def _summarise(options: Request) -> int:
 
 def _compute(paper: Paper, options: Request, page: str | os.PathLike[str]) -> bool:
     """Run the cells of all experiments, whether or not the first fails; whether some failed."""
+    engine, chosen = _make_engine(options), _chosen(paper, options)
+    check_whole("jobs", options.jobs, 0)
+    if paper.needs_data:
+        _check_data(options.paper)
     if paper.before is not None:
         paper.before(options.database, page)
-    engine = _make_engine(options)
-    failed = [_run(experiment, options, engine) for experiment in _chosen(paper, options)]
+    failed = [_run(experiment, options, engine) for experiment in chosen]
     return any(failed)
+
+
+def _check_data(paper: str) -> None:
+    """Raise if no data are here, before every cell says so."""
+    if has_data():
+        return
+    raise FileNotFoundError(
+        f"{paper} is on data sets that are not here: set PETIOLE_DATA to a folder that has them; `petiole datasets "
+        "fetch` says which of them it can fetch, and --page-only writes the page of what is computed already"
+    )
 
 
 def _chosen(paper: Paper, options: Request) -> list[Experiment]:
