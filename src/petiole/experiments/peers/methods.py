@@ -84,6 +84,8 @@ FLAGSHIP_V1 = {
     "max_features": ("sqrt", 1),
     "members": ("forest",),
     "components": ("raw", "oob", "votes", "coarse"),
+    "min_samples_leaf": 1,
+    "max_bins": None,
 }
 
 METHODS: dict[str, Method] = {
