@@ -85,7 +85,7 @@ def _open(text: str, roles: Roles) -> Any:
     try:
         from pyarrow import ArrowInvalid, csv, dataset
     except ImportError as error:
-        raise WrongInput('reading a table in parts needs pyarrow: pip install "petiole[arrow]"') from error
+        raise WrongInput("reading a table in parts needs pyarrow: pip install pyarrow") from error
     if kind == "csv":
         words = csv.ConvertOptions(null_values=sorted(roles.missing), strings_can_be_null=True)
         encoding = csv.ReadOptions(encoding=roles.encoding or "utf8")

@@ -126,8 +126,10 @@ def _page_data(study: Study, explanation: Explanation) -> dict[str, Any]:
 
 
 def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ImportError("a report needs plotly: pip install plotly") from error
     return get_plotlyjs()
 
 

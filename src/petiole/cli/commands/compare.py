@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -120,6 +121,8 @@ def compare(
         for path, option in ((save, "--save"), (report, "--report"), (output, "--output")):
             if path is not None:
                 check_place(path, option)
+        if report is not None and find_spec("plotly") is None:
+            raise WrongInput("--report: needs plotly: pip install plotly")
         roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
         chosen = _methods(methods)
         n_jobs = n_processors(jobs)
