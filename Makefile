@@ -18,7 +18,7 @@ types:     ## the public surface is typed
 	mypy
 
 docs:      ## every page builds, and no link is dead (the site is in build/site)
-	mkdocs build --strict
+	python docs/prepare.py && zensical build --config-file mkdocs.yml --strict --clean
 
 sanitize:  ## the C++ core has no memory error and no undefined behaviour
 	cmake -S . -B $(BUILD)-sanitize -DPETIOLE_TESTS=ON -DPETIOLE_SANITIZE=ON

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from petiole._classifiers.describing import Described
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.labels import check_same_length, check_weights, encode_labels, label_codes
 from petiole._table.rows import MAX_CLASSES, EncodedRows, rows_that_count
@@ -21,7 +22,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 
 
-class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TableClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers of tables with numeric and categorical columns, whose parameter is ``categorical_features``.
 
     A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.
