@@ -1,6 +1,7 @@
-"""Writes the pages of the site into build/pages: docs, the project's own files, a gallery of examples, the notebooks.
+"""Writes the pages of the site: docs, the project's own files, a gallery of examples, the notebooks.
 
-The links between these files are those of the repository, where people read them, too; here they become links of the site.
+They go to build/pages, or to the folder that is named. The links between these files are those of the repository, where
+people read them, too. Here they become links of the site.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import json
 import posixpath
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "build" / "pages"
+PAGES = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "pages"
 
 # Files that people read beside the code are pages, too.
 OF_PROJECT = {

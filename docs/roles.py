@@ -1,4 +1,4 @@
-"""Turns roles in docstrings, such as :class:`Tree`, into links to the reference; a name that has no place there stays code."""
+"""Turns roles in docstrings, such as :class:`Tree`, into links to the reference; other names stay code."""
 
 from __future__ import annotations
 

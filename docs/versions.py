@@ -16,9 +16,12 @@ def order(version: str) -> tuple[int, ...]:
 def write(folder: Path) -> None:
     """List the versions, the newest first, and lead to the newest release."""
     found = sorted((path.parent.name for path in folder.glob("*/index.html")), key=order, reverse=True)
-    entries = [{"version": name, "title": name, "aliases": ["latest"] if i == 0 else []} for i, name in enumerate(found)]
+    entries = [
+        {"version": name, "title": name, "aliases": ["latest"] if i == 0 else []} for i, name in enumerate(found)
+    ]
     (folder / "versions.json").write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
-    page = f'<!doctype html><meta charset="utf-8"><title>petiole</title><meta http-equiv="refresh" content="0; url={found[0]}/">\n'
+    page = '<!doctype html><meta charset="utf-8"><title>petiole</title>'
+    page += f'<meta http-equiv="refresh" content="0; url={found[0]}/">\n'
     (folder / "index.html").write_text(page, encoding="utf-8")
     (folder / ".nojekyll").touch()
 
