@@ -7,6 +7,7 @@ people read them, too. Here they become links of the site.
 from __future__ import annotations
 
 import ast
+import html
 import json
 import posixpath
 import re
@@ -28,6 +29,8 @@ OF_PROJECT = {
     "CODE_OF_CONDUCT.md": "conduct.md",
     "benchmarks/README.md": "benchmarks.md",
 }
+# Formulas in LaTeX, which become MathML: browsers typeset that without a script.
+FORMULA = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 # Not after a word: items[0](x) in code is a call and not a link.
 LINK = re.compile(r"(?<![\w\])])\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
@@ -49,7 +52,20 @@ def main() -> None:
 def _write(page: str, text: str) -> None:
     path = PAGES / page
     path.parent.mkdir(parents=True, exist_ok=True)
+    text = FORMULA.sub(lambda match: f'<div class="formula">{typeset(match[1])}</div>', text)
     path.write_text(LINK.sub(lambda match: link_of_site(match[1], match[2], page), text), encoding="utf-8")
+
+
+def typeset(formula: str) -> str:
+    """A displayed formula as MathML, a line for each of its lines, with the LaTeX as its label."""
+    inner = re.sub(r"\\(begin|end)\{aligned\}", "", formula)
+    return "".join(_typeset_line(" ".join(line.replace("&", "").split())) for line in inner.split("\\\\"))
+
+
+def _typeset_line(line: str) -> str:
+    from latex2mathml.converter import convert
+
+    return convert(line, display="block").replace("<math ", f'<math aria-label="{html.escape(line)}" ', 1)
 
 
 def link_of_site(text: str, target: str, page: str) -> str:

@@ -145,16 +145,17 @@ class DualPerturbCombineClassifier(Described, SavableModel, ClassifierMixin, Bas
         require(self.n_perturbations <= MOST_SAVED_PERTURBATIONS, "n_perturbations: must be at most a million")
 
     def _check_state(self, state: dict[str, Any]) -> None:
-        model, noise, n_features = state["model_"], state["noise_"], state["n_features_in_"]
+        model, noise, n_inputs = state["model_"], state["noise_"], state["n_features_in_"]
+        n_features = model.encoder.n_features
         require(state["estimator_"] is model.estimator, "estimator_: must be that of model_")
         same = type(unwrapped(self.estimator)) is type(model.inner)
         require(same, "estimator_: must be of the class of the parameter estimator")
         self._check_level(len(model.attributes.scales))
         require(model.classes.tolist() == state["classes_"].tolist(), "classes_: must be those of model_")
         require(np.array_equal(model.attributes.scales, state["scales_"]), "scales_: must be those of model_")
-        require(model.encoder.n_features == n_features, "n_features_in_: must be the number of columns")
+        require(model.encoder.n_inputs == n_inputs, "n_features_in_: must be the number of columns")
         names = state.get("feature_names_in_")
-        require(names is None or len(names) == n_features, "feature_names_in_: must be one per column")
+        require(names is None or len(names) == n_inputs, "feature_names_in_: must be one per column")
         learned = state["_learned"]
         pair = type(learned) is tuple and len(learned) == 2 and all(type(one) is bool for one in learned)
         require(pair, "_learned: must be two truth values")
