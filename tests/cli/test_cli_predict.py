@@ -291,9 +291,9 @@ def test_pyarrow_missing_names_the_extra(folder, tmp_path, monkeypatch):
     path = written(tmp_path / "a.parquet", naive_cli.rows_of(folder / "new.csv"))
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"] + ["pyarrow", "pyarrow.parquet"]:
         monkeypatch.setitem(sys.modules, name, None)
-    assert "pip install 'petiole[arrow]'" in refused("predict", folder / "model.petiole", path, code=1)
+    assert "pip install pyarrow" in refused("predict", folder / "model.petiole", path, code=1)
     arguments = ("predict", folder / "model.petiole", folder / "new.csv", "-o", tmp_path / "o.parquet")
-    assert "pip install 'petiole[arrow]'" in refused(*arguments, code=1)
+    assert "pip install pyarrow" in refused(*arguments, code=1)
     assert not (tmp_path / "o.parquet").exists()
 
 

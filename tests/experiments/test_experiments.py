@@ -439,7 +439,7 @@ def test_dask_that_is_not_installed_is_told(monkeypatch):
     from petiole.experiments._grid.engine_dask import Dask
 
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r'pip install "petiole\[dask\]"'):
+    with pytest.raises(ImportError, match=r'pip install "dask'):
         Dask()
 
 

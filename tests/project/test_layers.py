@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 # From the bottom up. A folder (or module) may import those of the lines before its own.
 LAYERS = [
     {"_core"},
-    {"_progress", "_validation"},
+    {"_progress", "_sheet", "_validation"},
     {"files"},
     {"_table", "smoothing"},
     {"_tree", "datasets"},

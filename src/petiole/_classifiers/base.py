@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from petiole._classifiers.describing import Described
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import row_blocks, settled
 from petiole._table.labels import check_same_length, check_weights, encode_labels, label_codes
@@ -23,7 +24,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 
 
-class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TableClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers of tables with numeric and categorical columns, whose parameter is ``categorical_features``.
 
     A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.

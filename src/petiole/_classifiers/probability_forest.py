@@ -91,7 +91,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
     oob_component_log_loss_ : dict from component to its log-loss in bits on the same rows
     trees_ : Forest
     classes_ : array of the class labels
-    feature_importances_, oob_predict_proba_, oob_decision_, oob_score_, oob_brier_
+    feature_importances_, oob_predict_proba_, oob_decision_, oob_score_, oob_brier_, oob_reliability_
         As in :class:`BaggedPETClassifier`.
 
     Examples

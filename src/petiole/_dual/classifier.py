@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from petiole._classifiers.describing import Described
 from petiole._classifiers.ensemble import training_again
 from petiole._classifiers.pet import PETClassifier
 from petiole._dual.closed_form import has_unseen_rows, is_soft
@@ -36,7 +37,7 @@ LEARNED = ("auto", "per_attribute")
 MOST_SAVED_PERTURBATIONS = 1_000_000
 
 
-class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator):
+class DualPerturbCombineClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):
     """Dual perturb and combine: perturb the query instead of the training set (Geurts 2001).
 
     The values of a query are perturbed by Gaussian noise, a fitted model is asked about the perturbed queries, and the

@@ -103,7 +103,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     training_ : EncodedRows
         The encoded training rows.
     n_features_in_, feature_names_in_ : as in scikit-learn
-    oob_predict_proba_, oob_decision_, oob_score_, oob_log_loss_, oob_brier_
+    oob_predict_proba_, oob_decision_, oob_score_, oob_log_loss_, oob_brier_, oob_reliability_
         With ``oob_score=True``, as in :class:`BaggedPETClassifier`.
 
     Notes

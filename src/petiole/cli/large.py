@@ -87,7 +87,7 @@ def _open(text: str, roles: Roles) -> Any:
     try:
         from pyarrow import ArrowInvalid, csv, dataset
     except ImportError as error:
-        raise WrongInput('reading a table in parts needs pyarrow: pip install "petiole[arrow]"') from error
+        raise WrongInput("reading a table in parts needs pyarrow: pip install pyarrow") from error
     if kind == "csv":
         words = csv.ConvertOptions(
             null_values=sorted(roles.missing or MISSING_MARKERS),

@@ -56,9 +56,7 @@ def _open(data: bytes, file: str) -> Any:
     try:
         import polars as pl
     except ImportError:
-        raise ImportError(
-            f"{file}: reading {kind} needs pyarrow or polars: install one with pip install 'petiole[arrow]'"
-        ) from None
+        raise ImportError(f"{file}: reading {kind} needs pyarrow or polars: pip install pyarrow") from None
     return pl.read_parquet(io.BytesIO(data)) if kind == "parquet" else pl.read_ipc(io.BytesIO(data))
 
 

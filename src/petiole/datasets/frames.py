@@ -20,8 +20,7 @@ def make_frame(columns: Mapping[str, Values]) -> Any:
             continue
         return make(module, columns)
     raise ImportError(
-        "data sets are data frames, but none of pandas, polars and pyarrow is installed: "
-        "install the extra with pip install 'petiole[pandas]'"
+        "data sets are data frames, but none of pandas, polars and pyarrow is installed: pip install pandas"
     )
 
 

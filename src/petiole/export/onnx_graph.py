@@ -19,7 +19,7 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError('ONNX export needs the onnx package: pip install "petiole[onnx]"') from error
+        raise ImportError("ONNX export needs the onnx package: pip install onnx") from error
     return onnx
 
 

@@ -214,8 +214,10 @@ def _effect_classes(study: Study) -> list[int]:
 
 
 def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ImportError("a report needs plotly: pip install plotly") from error
     return get_plotlyjs()
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole._sheet import Sheet, SmallTable
 from petiole._table.columns import Floats
 from petiole._table.rows import EncodedRows
+from petiole._tree.text import shorten_list
 from petiole.comparison.rendering import as_text
 from petiole.study.data import Table
 from petiole.study.methods import Method
@@ -164,16 +166,7 @@ class Study:
 
     def to_text(self) -> str:
         """Return the table as plain text, best method first."""
-        scores = self.score_names
-        header = ["method", *(SCORE_TITLES[score] for score in scores), "p"]
-        rows = [
-            [
-                result.title,
-                *(f"{result.scores[score].mean:.4g}" for score in scores),
-                "" if result.p_value is None else f"{result.p_value:.2g}",
-            ]
-            for result in self.table
-        ]
+        header, rows = self._cells()
         return as_text(header, rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,6 +188,31 @@ class Study:
             "methods": [_result_dict(result) for result in self.table],
             "data": self.data_summary,
         }
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """The header and the rows of the table, best method first."""
+        scores = self.score_names
+        rows = [
+            [
+                result.title,
+                *(f"{result.scores[score].mean:.4g}" for score in scores),
+                "" if result.p_value is None else f"{result.p_value:.2g}",
+            ]
+            for result in self.table
+        ]
+        return ["method", *(SCORE_TITLES[score] for score in scores), "p"], rows
+
+    def describe(self) -> str:
+        """What was found, as text: the same as a notebook shows."""
+        return self._sheet().to_text()
+
+    def _repr_html_(self) -> str:
+        return self._sheet().to_html()
+
+    def _sheet(self) -> Sheet:
+        header, rows = self._cells()
+        facts = [("rows", f"{self.data_summary['n_rows']:,}"), ("classes", shorten_list([*map(str, self.classes)]))]
+        return Sheet(self.verdict, facts, [SmallTable("", header, rows)], note="\n".join(self.warnings))
 
     def __str__(self) -> str:
         return f"{self.to_text()}\n\n{self.verdict}"

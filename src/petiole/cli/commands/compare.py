@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -145,6 +146,8 @@ def compare(
         for path, option in ((save, "--save"), (report, "--report"), (output, "--output")):
             if path is not None:
                 check_place(path, option)
+        if report is not None and find_spec("plotly") is None:
+            raise WrongInput("--report: needs plotly: pip install plotly")
         if output is not None:
             _check_table_file(output)
         roles = make_roles(

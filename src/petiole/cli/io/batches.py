@@ -30,7 +30,7 @@ from petiole.datasets.text import GZIP_MAGIC
 CELLS_AT_ONCE = 2_000_000
 LEAST_ROWS, MOST_ROWS = 256, 65_536
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of Arrow's streaming format
-ARROW_NEEDED = "needs pyarrow: install it with pip install 'petiole[arrow]'"
+ARROW_NEEDED = "needs pyarrow: pip install pyarrow"
 
 ReportPosition = Callable[[float], None]
 

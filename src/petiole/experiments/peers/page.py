@@ -233,7 +233,7 @@ def _protocol(scores: str) -> str:
         "ended, and the other splits of that method on that data set are not begun.",
         f"- **Again, or further**: [the scores of all cells]({scores}) are a text file. `python -m petiole reproduce "
         f"{NAME}` reads it and computes the cells that are not in it; methods whose library is not installed are "
-        'skipped (`pip install "petiole[peers]"`). TabPFN needs an environment of its own: '
+        'skipped (`pip install ".[peers]"`). TabPFN needs an environment of its own: '
         "`petiole.experiments.peers.tabpfn` says how.",
     ]
     return "\n".join(lines)
