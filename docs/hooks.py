@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import posixpath
 import re
 from pathlib import Path
@@ -21,6 +22,9 @@ PAGES = {
     "README.md": "index.md",
 }
 
+# Formulas in LaTeX, which become MathML: browsers typeset that without a script.
+FORMULA = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+
 # Not after a word: items[0](x) in code is a call and not a link.
 LINK = re.compile(r"(?<![!\w\])])\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 ROLE = re.compile(r":(?:class|meth|func|mod|attr|data):(?:(?=<code>)|`([^`<]+)`)")
@@ -36,7 +40,20 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     place = page.file.src_uri
+    markdown = FORMULA.sub(lambda match: f'<div class="formula">{typeset(match[1])}</div>', markdown)
     return LINK.sub(lambda match: _link(match[1], match[2], place), markdown)
+
+
+def typeset(formula: str) -> str:
+    """A displayed formula as MathML, a line for each of its lines, with the LaTeX as its label."""
+    inner = re.sub(r"\\(begin|end)\{aligned\}", "", formula)
+    return "".join(_typeset_line(" ".join(line.replace("&", "").split())) for line in inner.split("\\\\"))
+
+
+def _typeset_line(line: str) -> str:
+    from latex2mathml.converter import convert
+
+    return convert(line, display="block").replace("<math ", f'<math aria-label="{html.escape(line)}" ', 1)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

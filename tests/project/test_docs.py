@@ -111,6 +111,29 @@ def run_console(block):
         assert (done.stdout + done.stderr).strip() == said.strip()
 
 
+@pytest.mark.parametrize(
+    "name", ["trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"]
+)
+def test_formulas_are_typeset(site, name):
+    page = (site / f"{name}.html").read_text(encoding="utf-8")
+    assert "<math " in page and "```math" not in page
+
+
+def test_the_reference_lists_what_a_class_inherits(site):
+    page = (site / "api" / "ensembles.html").read_text(encoding="utf-8")
+    for method in ("predict_proba", "update", "merged", "save"):
+        assert f'id="petiole.ProbabilityForestClassifier.{method}"' in page
+
+
+def test_pictures_suit_the_dark_and_methods_say_what_they_are_in_plain_words():
+    assert 'scheme="slate"] .md-typeset img' in (DOCS / "css" / "site.css").read_text(encoding="utf-8")
+    names = ("trees", "leaf_estimators", "bagged_trees", "mob_esp", "forests", "lazy_option_trees", "naive_bayes")
+    for name in (*names, "dual_perturb_combine", "recalibration"):
+        first = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")[1]
+        opening = first.split(". ")[0]
+        assert "`" not in opening and len(first.split()) > 40, name  # an idea before the name of a class
+
+
 def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -17,7 +17,8 @@ from petiole._classifiers.sizing import TRIAL_TREES, Tried, automatic, choose_gr
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
 from petiole._estimates.components import COMPONENTS, Component, make_components
-from petiole._estimates.pool import Part, PooledComponents, fit_pooled_components, pool_rows
+from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, Folding, PoolMembers
+from petiole._estimates.pool import PRIOR, Part, PooledComponents, fit_pooled_components, pool_rows
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest
@@ -42,8 +43,9 @@ class ProbabilityForestClassifier(ForestClassifier):
     of all rows ("eb", as in EB-PETs), of the rows it has not seen ("oob"), of the rows that the ensemble votes to be in
     the same class ("votes", after MOB-ESP), and of all rows at the nearest ancestor that has enough of them ("coarse").
     Each of these components is also computed for every training row, from the trees that have not seen it, with the row
-    itself left out. On these honest probabilities a logarithmic opinion pool learns the weight of each component for
-    each class. The base rates ("prior") are one more component.
+    itself left out. Models of other kinds stand beside the forest, each cross-fitted, so that they too have answers for
+    rows that they have not seen. On these honest probabilities a logarithmic opinion pool learns the weight of each
+    component for each class. The base rates ("prior") are one more component.
 
     Parameters
     ----------
@@ -53,8 +55,12 @@ class ProbabilityForestClassifier(ForestClassifier):
         Features drawn at each node. A tuple makes as many kinds of trees, in equal numbers, each kind with components
         of its own: trees that choose among more features are more accurate, trees that choose among fewer differ more
         from each other.
+    members : "auto" or tuple of {"forest", "linear", "curved", "kernel", "boosted"}, default="auto"
+        The models that enter the pool: the forest, logistic regressions on the columns ("linear"), with ranks, squares
+        and products ("curved") and on kernels ("kernel"), and boosted trees that correct the forest ("boosted"). "auto"
+        is all of them. Those that do not help are dropped.
     components : tuple of {"raw", "eb", "oob", "votes", "coarse"}, default=("raw", "oob", "votes", "coarse")
-        What enters the pool.
+        The statistics of the forest's leaves.
     coarse_rows : float, default=30
         The least weight of rows at the ancestor that "coarse" takes.
     floor : float, default=0.002
@@ -104,7 +110,9 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
 
     _saved = fields(
         parts_=checks.list_of(_check_saved_part),
+        members_=maybe(checks.instance_of("PoolMembers")),
         pool_=checks.instance_of("LogPool"),
+        forest_pool_=maybe(checks.none_or(checks.instance_of("LogPool"))),
         prior_=checks.probabilities(1),
         pool_weights_=checks.floats(2, 0.0, checks.LARGEST),
         pool_intercepts_=checks.floats(1, -checks.LARGEST, checks.LARGEST),
@@ -119,6 +127,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         n_estimators: int = 256,
         *,
         max_features: Any = ("sqrt", 1),
+        members: str | Sequence[str] = "auto",
         components: Sequence[str] = ("raw", "oob", "votes", "coarse"),
         coarse_rows: float = 30,
         floor: float = 0.002,
@@ -144,6 +153,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
     ) -> None:
         self.n_estimators = n_estimators
         self.max_features = max_features
+        self.members = members
         self.components = components
         self.coarse_rows = coarse_rows
         self.floor = floor
@@ -204,6 +214,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             raise ValueError(
                 f"components={self.components!r}: must be a tuple of different names from {tuple(COMPONENTS)}"
             )
+        member_names(self)
         check_number("coarse_rows", self.coarse_rows, 1)
         check_number("floor", self.floor, 1e-12, 0.5)
 
@@ -260,7 +271,9 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             filed,
             unseen,
             pool_components(self),
-            component_names(self, len(grown)),
+            leaf_component_names(self, len(grown)),
+            member_names(self),
+            seed=seed,
             prior=prior,
             learn_from=pool_rows(len(rows), seed),
             floor=float(self.floor),
@@ -271,7 +284,9 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
     def _keep_estimate(self, estimate: PooledComponents) -> None:
         self._estimate = estimate
         self.parts_ = estimate.parts
+        self.members_ = estimate.members
         self.pool_ = estimate.pool
+        self.forest_pool_ = estimate.forest_pool
         self.prior_ = estimate.base_rates
         self.pool_weights_ = estimate.pool.weights
         self.pool_intercepts_ = estimate.pool.intercepts
@@ -298,8 +313,17 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             ballot = make_ballot(forest, self.class_weights_)
             filed = FiledVotes(_core.VoteTables.from_state(tables), ballot)
             parts.append(Part.of(forest, filed, components, self._n_threads()))
+        members = state.get("members_", PoolMembers(Folding(2, 0)))
         names = self.component_names_
-        self._keep_estimate(PooledComponents(parts, self.pool_, names, self.class_weights_, self.prior_))
+        estimate = PooledComponents(
+            parts, members, self.pool_, state.get("forest_pool_"), names, self.class_weights_, self.prior_
+        )
+        self._keep_estimate(estimate)
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], state: dict[str, Any]) -> Self:
+        # Files that know no members are from before there were any.
+        return super()._from_saved({"members": (FOREST,)} | parameters, state)
 
     def _saved_forests(self, state: dict[str, Any]) -> list[Forest]:
         return [forest for forest, _ in state["parts_"]]
@@ -308,11 +332,12 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         super()._check_state(state)
         n_classes, parts, pool = len(state["classes_"]), state["parts_"], state["pool_"]
         require(1 <= len(parts) <= len(kinds_of(self)), "parts_: must be one per kind of trees")
-        require(
-            state["component_names_"] == component_names(self, len(parts)),
-            "component_names_: must be those of the parts",
-        )
-        n_components = len(parts) * len(self.components) + 1
+        members = state["members_"].names if "members_" in state else []
+        names = [*leaf_component_names(self, len(parts)), *members, PRIOR]
+        require(state["component_names_"] == names, "component_names_: must be those of the parts and members")
+        if "members_" in state:
+            state["members_"].check_fits(state["encoder_"].n_features, n_classes)
+        n_components = len(names)
         shapes = {
             "pool_weights_": (n_components, n_classes),
             "pool_intercepts_": (n_classes,),
@@ -346,9 +371,24 @@ def pool_components(model: ProbabilityForestClassifier) -> tuple[Component, ...]
     return make_components(model.components, float(model.coarse_rows))
 
 
-def component_names(model: ProbabilityForestClassifier, n_kinds: int) -> list[str]:
-    """The components of all kinds of trees that there are, and last the base rates."""
+def leaf_component_names(model: ProbabilityForestClassifier, n_kinds: int) -> list[str]:
+    """The statistics of leaves, for all kinds of trees that there are."""
     kinds = kinds_of(model)[:n_kinds]
     if len(kinds) == 1:
-        return [*model.components, "prior"]
-    return [*(f"{name}, max_features={kind}" for kind in kinds for name in model.components), "prior"]
+        return list(model.components)
+    return [f"{name}, max_features={kind}" for kind in kinds for name in model.components]
+
+
+def member_names(model: ProbabilityForestClassifier) -> tuple[str, ...]:
+    """The members of the pool beside the forest."""
+    if isinstance(model.members, str) and model.members == "auto":
+        return AUTO_MEMBERS
+    names = tuple(model.members) if isinstance(model.members, (tuple, list)) else ()
+    for name in names:
+        check_choice("members", name, (FOREST, *MEMBERS))
+    if FOREST not in names or len(set(names)) < len(names):
+        raise ValueError(
+            f"members={model.members!r}: must be 'auto' or a tuple of different names from {(FOREST, *MEMBERS)}, "
+            f"{FOREST!r} among them"
+        )
+    return tuple(name for name in MEMBERS if name in names)

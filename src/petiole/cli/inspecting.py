@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from petiole.cli.errors import WrongInput
-from petiole.cli.io.labelled import Labelled, Roles
+from petiole.cli.io.labelled import Labelled, Roles, texts_of
 from petiole.cli.screen import note
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
 
     left_out = _left_out(identifiers(_encoded(table)), table.columns, roles, table.label)
     columns = {name: column for name, column in table.columns.items() if name not in left_out}
-    return dataclasses.replace(table, columns=columns, left_out=left_out)
+    ids = table.ids | {name: texts_of(table.columns[name]) for name in left_out}
+    return dataclasses.replace(table, columns=columns, left_out=left_out, ids=ids)
 
 
 def _left_out(found: Sequence[str], columns: Collection[str], roles: Roles, label: str) -> list[str]:

@@ -66,6 +66,7 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
         verbose=0 if quiet else 1,
     )
     seconds = time.perf_counter() - started
+    model.encoder_.table_format = (model.encoder_.table_format or {}) | {"target": roles.target}
     return Fitted(n_rows, _kinds_of(model), seconds, left_out, warnings)
 
 

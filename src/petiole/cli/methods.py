@@ -131,7 +131,9 @@ def remember_format(model: Any, format: dict[str, Any]) -> None:
 def load_model(path: str, jobs: int | None = None) -> Any:
     """Read a model file; its predictions use the processors that are asked for."""
     import petiole
+    from petiole.cli.io.model_files import refuse_table
 
+    refuse_table(path)
     model = petiole.load(path)
     if not hasattr(model, "predict_proba"):
         raise WrongInput(f"{path}: holds a {type(model).__name__}, which gives no probabilities of rows")

@@ -41,6 +41,11 @@ class Scorer:
         self._names = self._model_names({*roles.options, *([NAMED_TARGET] if source.is_name else [])})
         self._wanted = [*self._names, *(name for name in others if name not in self._names)]
 
+    def require(self, option: str, name: str) -> None:
+        """Raise unless the file has a column that an option names, beside those of the roles."""
+        if name not in self._batches.columns:
+            raise unknown_column(option, name, self._batches.columns, self._label)
+
     def _refuse_inputs(self, roles: Roles) -> None:
         """Refuse options that promise of a column what is not so if the model has learned from it."""
         for option, names in (("--id", roles.ids), ("--drop", roles.drop), ("--target", [roles.target])):

@@ -40,9 +40,18 @@ def compare(
             "--methods",
             "-m",
             metavar="A,B",
-            help="auto (the methods that suit the table), all, or a list of names such as pet,eb-pets.",
+            help="auto (the methods that suit the table), all, or a list of names such as auto,lightgbm,catboost.",
         ),
     ] = "auto",
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="MODULE:OBJECT",
+            help="Compare an estimator of yours, too: an object of a Python module, or what makes one.",
+            show_default=False,
+        ),
+    ] = None,
     test: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +79,8 @@ def compare(
         typer.Option(
             "--save",
             metavar="FILE",
-            help="Write a model file with the best of petiole's methods, fitted to all rows.",
+            help="Write a model file with the method that is recommended, or the best of petiole's own, fitted to all "
+            "rows.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -81,6 +91,16 @@ def compare(
             "--report",
             metavar="FILE",
             help="Write an HTML report with tables and charts.",
+            rich_help_panel=options.OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -113,8 +133,9 @@ def compare(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Compare methods on labelled rows: scores, the winner, and whether the differences are significant."""
+    """Compare methods on labelled rows: scores, whether one is surely ahead, and which one to use."""
     from petiole.cli.commands.fit import check_place
+    from petiole.cli.extra import load_estimators
     from petiole.cli.inspecting import about_left_out, tell, without_identifiers
     from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.methods import n_processors
@@ -124,6 +145,8 @@ def compare(
         for path, option in ((save, "--save"), (report, "--report"), (output, "--output")):
             if path is not None:
                 check_place(path, option)
+        if output is not None:
+            _check_table_file(output)
         roles = make_roles(
             target,
             weight,
@@ -137,13 +160,16 @@ def compare(
             drop_missing_target=drop_missing_target,
             bins=target_bins,
         )
-        chosen = _methods(methods)
+        chosen, own = _methods(methods), load_estimators(extra or ())
         n_jobs = n_processors(jobs)
         table = read_labelled(data, roles)
         check_several_classes(table)
         table = without_identifiers(table, roles)
         summarise(table, quiet)
-        cost = _square_costs(costs, table)
+        cost, decisions = _costs(costs, table)
+        groups = _groups(by, table, report)
+
+        judged, named = (None, table.ids) if test is None else _test_set(test, roles, table)
 
         from petiole.study import compare_methods
 
@@ -151,9 +177,11 @@ def compare(
             table.X,
             table.y,
             methods=chosen,
+            extra=own,
             cost=cost,
+            decisions=decisions,
             sample_weight=table.weights,
-            test=None if test is None else _test_set(test, roles, table),
+            test=judged,
             folds=folds,
             repeats=repeats,
             random_state=seed,
@@ -164,8 +192,15 @@ def compare(
         study = dataclasses.replace(study, warnings=[*about_left_out(table.left_out), *study.warnings])
         tell(study.warnings, quiet)
         show(_answer(study), json)  # before anything is written: a full disk must not take the answer away
-        for line in _write(study, table, save=save, report=report, output=output):
+        for line in _write(study, table, save=save, output=output):
             note(line, quiet)
+        if report is not None:
+            from petiole.cli.next_commands import next_commands
+            from petiole.report import write_report
+
+            again, nexts = shlex.join(["petiole", *sys.argv[1:]]), next_commands(study, data, roles, table, costs)
+            write_report(study, report, by=groups, ids=named, command=again, next_commands=nexts)
+            note(f"wrote {report}", quiet)
 
 
 def _methods(text: str) -> Any:
@@ -176,25 +211,52 @@ def _methods(text: str) -> Any:
         return text
     names = split_names([text])
     for name in names:
-        if name not in METHODS:
+        if name != "auto" and name not in METHODS:
             raise WrongInput(f"--methods {name}: is not known; {nearest_of(name, [*METHODS])}")
+        if name in METHODS and not METHODS[name].is_installed:
+            raise WrongInput(f"--methods {name}: is not installed: pip install {METHODS[name].package}")
     if not names:
         raise WrongInput("--methods: name at least one method, or say auto or all")
     return names
 
 
-def _square_costs(costs: str | None, table: Labelled) -> Any:
+def _check_table_file(output: str) -> None:
+    """Refuse, before the work, the name of a file that the table cannot be written to."""
+    from petiole.cli.io.sinks import format_of
+
+    if output.lower().endswith((".html", ".htm")):
+        raise WrongInput(f"--output {output}: is for the table of scores; --report {output} writes the page")
+    format_of(output, None)
+
+
+def _costs(costs: str | None, table: Labelled) -> tuple[Any, list[str] | None]:
+    """The costs and the names of the decisions, None where these are the classes."""
     import numpy as np
 
     from petiole.cli.io.cost_tables import read_costs
 
     classes = np.unique(table.y).tolist()
     found = read_costs(costs, classes)
-    return None if found is None else found.square(classes)
+    if found is None:
+        return None, None
+    return (found.square(classes), None) if found.are_classes(classes) else (found.cost, found.decisions)
 
 
-def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
-    """The rows to judge on, read as those to learn from were, with the same labels."""
+def _groups(by: list[str] | None, table: Labelled, report: str | None) -> list[str]:
+    """The columns to group by in the report."""
+    from petiole.cli.io.labelled import split_names, unknown_column
+
+    names = split_names(by)
+    if names and report is None:
+        raise WrongInput(f"--by {names[0]}: is for the report; add --report FILE")
+    for name in names:
+        if name not in table.columns:
+            raise unknown_column("--by", name, table.columns, table.label)
+    return names
+
+
+def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], dict[str, list[Any]]]:
+    """The rows to judge on, read as those to learn from were, with the same columns and labels; and their names."""
     import numpy as np
 
     from petiole.cli.io.labelled import as_table, read_labelled, texts_of
@@ -213,8 +275,9 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
         raise WrongInput(
             f"--test {test}: row {row + 1} is of the class {texts[row]!r}, which {table.label} does not have"
         )
-    X, y = as_table({name: other.columns[name] for name in table.columns}), classes[codes]
-    return (X, y) if other.weights is None else (X, y, other.weights)
+    ids = other.ids | {name: texts_of(other.columns[name]) for name in table.left_out if name in other.columns}
+    X = as_table({name: other.columns[name] for name in table.columns})
+    return (X, classes[codes], other.weights), ids
 
 
 def _like(roles: Any, table: Labelled) -> Any:
@@ -225,19 +288,17 @@ def _like(roles: Any, table: Labelled) -> Any:
     return dataclasses.replace(roles, categorical=(), numeric=(), learned=table.kinds, like=like)
 
 
-def _write(study: Any, table: Labelled, *, save: str | None, report: str | None, output: str | None) -> Iterator[str]:
+def _write(study: Any, table: Labelled, *, save: str | None, output: str | None) -> Iterator[str]:
     """Write the files that are asked for; a line about each."""
+    from petiole.study import METHODS
+
     if save is not None:
-        winner = next(result for result in study.table if result.name == study.winner)
-        model = study.fit_winner(petiole_only=True) if winner.is_peer else study.fit_winner()
+        chosen = study.result(study.recommended)
+        own = not chosen.is_peer and chosen.name in METHODS
+        model = study.fit(chosen.name) if own else study.fit_winner(petiole_only=True)
         _name_columns(model, table)
         model.save(save)
-        yield f"wrote {save}: {type(model).__name__}{', the best of petiole itself' if winner.is_peer else ''}"
-    if report is not None:
-        from petiole.report import write_report
-
-        write_report(study, report, command=shlex.join(["petiole", *sys.argv[1:]]))
-        yield f"wrote {report}"
+        yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best of petiole itself'}"
     if output is not None:
         from petiole.cli.io.sinks import open_sink
 

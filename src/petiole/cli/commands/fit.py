@@ -29,7 +29,8 @@ def fit(
             "--method",
             "-m",
             metavar="NAME",
-            help="One of probability-forest, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual and naive-bayes.",
+            help="One of probability-forest, boosted, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual and "
+            "naive-bayes.",
         ),
     ] = DEFAULT_METHOD,
     settings: Annotated[

@@ -185,6 +185,7 @@ class Labelled:
     left_out: list[str] = field(default_factory=list)  # columns that look like identifiers
     format: dict[str, Any] = field(default_factory=dict)  # how the file was read
     findings: Sequence[str] = ()  # what there is to say about that
+    ids: dict[str, list[str | None]] = field(default_factory=dict)  # what names the rows
 
     @property
     def n_rows(self) -> int:
@@ -245,7 +246,7 @@ def _read_file(source: Source, roles: Roles) -> Labelled:
     from petiole.datasets.advice import OPTIONS
     from petiole.datasets.targets import check_classes, take_target
 
-    read = table_of(source, roles)
+    read = table_of(source, roles, keep_ids=True)
     if roles.target is None:
         named = _name(read.columns)
         raise WrongInput(f"--target is needed: say which column of {source.label} holds the class; {named}")
@@ -258,17 +259,22 @@ def _read_file(source: Source, roles: Roles) -> Labelled:
         raise WrongInput(str(error)) from None
     columns = dict(table.columns)
     weights = columns.pop(roles.weight).values if roles.weight else None  # type: ignore[union-attr]
+    ids = {name: texts_of(columns.pop(name)) for name in roles.ids}
     format = table.format.as_dict()
-    return Labelled(source.label, columns, target, roles.target, weights, format=format, findings=table.findings)
+    return Labelled(
+        source.label, columns, target, roles.target, weights, format=format, findings=table.findings, ids=ids
+    )
 
 
-def table_of(source: Source, roles: Roles) -> ReadTable:
-    """The columns of a file except identifiers, with errors in terms of options."""
+def table_of(source: Source, roles: Roles, *, keep_ids: bool = False) -> ReadTable:
+    """The columns of a file, without identifiers unless these are wanted, with errors in terms of options."""
     from petiole.datasets.cells import UnknownColumn
 
-    skipped = {*roles.drop, *roles.ids}
+    skipped = {*roles.drop, *(() if keep_ids else roles.ids)}
     try:
-        read = read_table(source, roles.reading(), skipped=skipped, encoding=roles.encoding)
+        read = read_table(
+            source, roles.reading(roles.ids if keep_ids else ()), skipped=skipped, encoding=roles.encoding
+        )
     except UnknownColumn as error:
         raise unknown_column(roles.options[error.name], error.name, error.columns, source.label) from None
     for name, option in roles.options.items():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from petiole.cli.errors import WrongInput
+from petiole.cli.io.model_files import refuse_model
 
 if TYPE_CHECKING:
     from petiole.datasets.recognising import ReadingOptions, ReadTable
@@ -49,6 +50,7 @@ def find_source(text: str) -> Source:
     if path.is_dir():
         raise WrongInput(f"{text}: is a folder; name a file in it")
     if path.exists():
+        refuse_model(path)
         return Source(text, path)
     if path.suffix or len(path.parts) > 1:
         raise WrongInput(f"{text}: there is no such file")
