@@ -9,6 +9,7 @@ from sklearn.base import clone
 import petiole
 from petiole import PETClassifier, ProbabilityForestClassifier
 from petiole._classifiers import sizing
+from petiole._table.rows import EncodedRows
 
 
 def problem(n_rows, noise, seed=0):
@@ -20,7 +21,7 @@ def problem(n_rows, noise, seed=0):
 @pytest.fixture
 def few_are_many(monkeypatch):
     monkeypatch.setattr(sizing, "MANY_ROWS", 500)
-    monkeypatch.setattr(sizing, "LEAVES", (300, 100, 20))
+    monkeypatch.setattr(sizing, "LEAVES", (100, 20))
 
 
 def forest(**parameters):
@@ -35,31 +36,39 @@ def test_up_to_many_rows_nothing_changes():
     assert (model.min_samples_leaf_, model.max_bins_) == (1, None) and not hasattr(other, "max_bins_")
 
 
-def test_the_largest_leaves_that_lose_nothing_are_taken(few_are_many):
-    X, y = problem(1500, 0.5)
+@pytest.mark.parametrize("noise", [0.0, 0.5, 5.0])
+def test_larger_leaves_are_taken_if_they_are_clearly_better(few_are_many, noise):
+    X, y = problem(1500, noise)
     losses = {}
-    for leaf in (1, 5, 15, 75):
+    for leaf in (1, 15, 75):
         few = clone(forest(min_samples_leaf=leaf, max_bins=255)).fit(X, y)
-        if max(tree.is_leaf.sum() for tree in few.trees_) <= 300:
+        if max(tree.is_leaf.sum() for tree in few.trees_) <= 100:
             losses[leaf] = few.oob_log_loss_
-    best = max(leaf for leaf, loss in losses.items() if loss <= 1.001 * min(losses.values()))
+    best = min(losses)
+    for leaf in sorted(losses):
+        best = leaf if losses[leaf] < 0.995 * losses[best] else best
     model = forest().fit(X, y)
     assert (model.min_samples_leaf_, model.max_bins_) == (best, 255)
     same = forest(min_samples_leaf=best, max_bins=255).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
 
 
-@pytest.mark.parametrize(("noise", "least", "most"), [(30.0, 15, 75), (0.0, 1, 5)])
-def test_noisy_rows_get_larger_leaves_than_clean_ones(few_are_many, noise, least, most):
-    model = forest().fit(*problem(1500, noise))
-    assert least <= model.min_samples_leaf_ <= most
-
-
-def test_trees_with_too_many_leaves_are_no_choice(few_are_many, monkeypatch):
+@pytest.mark.parametrize(
+    ("tried", "chosen"),
+    [
+        ({1: (0.5, 90), 15: (0.51, 40), 75: (0.52, 9)}, 1),  # clean classes: full trees are small
+        ({1: (0.5, 900), 15: (0.51, 99), 75: (0.52, 9)}, 15),  # too many leaves in full trees
+        ({1: (0.5, 90), 15: (0.499, 40), 75: (0.498, 9)}, 1),  # hardly better
+        ({1: (0.5, 90), 15: (0.49, 40), 75: (0.48, 9)}, 75),
+        ({1: (np.nan, 90), 15: (0.49, 40), 75: (np.nan, 9)}, 15),
+        ({1: (np.nan, 90), 15: (np.nan, 40), 75: (np.nan, 9)}, 15),
+    ],
+)
+def test_the_rule(few_are_many, tried, chosen):
     X, y = problem(1500, 0.0)
-    monkeypatch.setattr(sizing, "LEAVES", (30, 20, 10))
-    assert max(tree.is_leaf.sum() for tree in forest(max_bins=255).fit(X, y).trees_) > 30
-    assert forest().fit(X, y).min_samples_leaf_ > 1
+    rows = EncodedRows(X, y.astype(np.int32), None, np.zeros(4, np.int32), np.arange(2))
+    found = sizing.choose_growth(forest(), rows, lambda growth: sizing.Tried(*tried[growth["min_samples_leaf"]]))
+    assert found == {"min_samples_leaf": chosen, "max_bins": 255}
 
 
 def test_what_is_said_is_not_chosen(few_are_many):

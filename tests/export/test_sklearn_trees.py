@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, export_text, plot_tree
 from sklearn.utils.validation import check_is_fitted
 
-from petiole import PETClassifier, Tree
+from petiole import BaggedPETClassifier, MOBESPClassifier, PETClassifier, ProbabilityForestClassifier, Tree
 from petiole.export.sklearn import from_sklearn, to_sklearn, trees_from_sklearn, unrounded_threshold
 from petiole.smoothing import Laplace
 
@@ -270,13 +271,14 @@ MODELS = [
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("grown_on", [np.float32, np.float64])
-@pytest.mark.filterwarnings("ignore:threshold='data'")
 def test_float32_data_get_the_same_answers(model, grown_on):
     X, y = make_data()
     model = clone(model).fit(X.astype(grown_on), y)
-    X, converted = X.astype(np.float32), model.to_sklearn()
+    converted = model.to_sklearn()
     check_is_fitted(converted)
-    for queries in (X, next_to_thresholds(model.tree_, 6).astype(np.float32)):
+    moved = grown_on == np.float64 and model.threshold == "data"  # to what the values of the data are rounded to
+    X = X if moved else X.astype(np.float32)
+    for queries in (X,) if moved else (X, next_to_thresholds(model.tree_, 6).astype(np.float32)):
         assert_same_answers(converted, model, queries)
         assert (converted.decision_path(queries) != model.decision_path(queries)).nnz == 0
     assert_same_answers(pickle.loads(pickle.dumps(converted)), model, X)
@@ -288,15 +290,65 @@ def test_float32_data_get_the_same_answers(model, grown_on):
     assert clone(converted).fit(X, y).score(X, y) > 0.5
 
 
-def test_thresholds_of_the_data_warn_of_rounding():
-    X, y = load_iris(return_X_y=True)
-    with pytest.warns(UserWarning, match=r"threshold='data': .* Fit on X.astype\('float32'\)"):
-        PETClassifier.c44().fit(X, y).to_sklearn()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = PETClassifier.c44().fit(X.astype(np.float32), y)
-        assert_same_answers(model.to_sklearn(), model, X.astype(np.float32))
-        np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), model.predict_proba(X.astype(np.float32)))
+@pytest.mark.parametrize("threshold", ["midpoint", "data"])
+@pytest.mark.parametrize("spread", [1e-6, 1e-3, 1.0])
+def test_no_training_row_changes_sides(threshold, spread):
+    """Values lie as close as those of float32 do; rows that float32 cannot tell apart are left out before."""
+    random = np.random.default_rng(0)
+    for sign in 10 * [1, -1]:
+        X = sign + spread * random.normal(size=(300, 2))
+        for column in X.T:
+            _, first = np.unique(column.astype(np.float32), return_index=True)
+            column[:] = random.choice(column[first], size=len(column))
+        y = random.integers(0, 3, size=len(X))
+        model = PETClassifier(threshold=threshold, smoothing="laplace").fit(X, y)
+        assert model.tree_.n_nodes > 5
+        np.testing.assert_array_equal(model.to_sklearn().apply(X), model.apply(X))
+
+
+FORESTS = {
+    "B-PETs": BaggedPETClassifier.b_pets(n_estimators=5, random_state=0),
+    "EB-PETs": BaggedPETClassifier.eb_pets(n_estimators=5, random_state=0),
+    "random forest": BaggedPETClassifier.random_forest(n_estimators=5, random_state=0),
+    "HGS": BaggedPETClassifier(5, smoothing="hgs", random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_forests_become_random_forests(name):
+    X, y = make_data()
+    names = np.array(["a", "b", "c"])[y]
+    model = clone(FORESTS[name]).fit(pd.DataFrame(X, columns=list("abcdef")), names)
+    converted = model.to_sklearn()
+    assert isinstance(converted, RandomForestClassifier) and converted.feature_names_in_.tolist() == list("abcdef")
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    np.testing.assert_allclose(converted.predict_proba(frame), model.predict_proba(frame), atol=1e-12)
+    np.testing.assert_array_equal(converted.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(converted.apply(frame), model.apply(frame))
+    again = pickle.loads(pickle.dumps(converted))
+    np.testing.assert_array_equal(again.predict_proba(frame), converted.predict_proba(frame))
+    assert clone(converted).fit(frame, names).score(frame, names) > 0.8
+
+
+def test_forests_that_do_more_than_a_mean_are_refused():
+    X, y = make_data()
+    for model in (MOBESPClassifier(3), ProbabilityForestClassifier(4)):
+        with pytest.raises(TypeError, match=r"more with its leaves than take their mean.*to_onnx"):
+            to_sklearn(model.fit(X, y))
+    with pytest.raises(ValueError, match="voting=True"):
+        BaggedPETClassifier(3, voting=True).fit(X, y).to_sklearn()
+
+
+def test_pipelines_with_an_encoder_are_converted():
+    X, y = make_data()
+    frame = pd.DataFrame({"x": X[:, 0], "town": np.where(X[:, 1] > 0, "Rome", np.where(X[:, 2] > 0, "Bern", "Oslo"))})
+    encoder = make_column_transformer((OrdinalEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(encoder, PETClassifier(min_samples_leaf=5)).fit(frame, y)
+    converted = to_sklearn(model)
+    assert isinstance(converted[-1], DecisionTreeClassifier)
+    np.testing.assert_allclose(converted.predict_proba(frame), model.predict_proba(frame), atol=1e-12)
+    with pytest.raises(ValueError, match=r"is a categorical split.*OrdinalEncoder before it, in a pipeline"):
+        PETClassifier().fit(frame[["town"]], y).to_sklearn()
 
 
 def test_back_and_there():

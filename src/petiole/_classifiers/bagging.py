@@ -162,6 +162,15 @@ threshold, split_class_weight, weights
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def to_sklearn(self) -> Any:
+        """A fitted scikit-learn RandomForestClassifier with the same probabilities.
+
+        See :func:`petiole.export.sklearn.to_sklearn`.
+        """
+        from petiole.export.sklearn import to_sklearn
+
+        return to_sklearn(self)
+
     @classmethod
     def b_pets(cls, **overrides: Any) -> BaggedPETClassifier:
         """B-PETs (Provost & Domingos 2003, as in Nielsen 2004): unpruned trees, all features, Laplace."""

@@ -260,7 +260,10 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         return self._fitted_tree().plot(**display_names(self), max_depth=max_depth, ax=ax)
 
     def to_sklearn(self) -> Any:
-        """A fitted scikit-learn DecisionTreeClassifier with the same probabilities, see :func:`petiole.to_sklearn`."""
+        """A fitted scikit-learn DecisionTreeClassifier with the same probabilities.
+
+        See :func:`petiole.export.sklearn.to_sklearn`.
+        """
         from petiole.export.sklearn import to_sklearn
 
         return to_sklearn(self)

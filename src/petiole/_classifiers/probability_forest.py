@@ -66,10 +66,10 @@ class ProbabilityForestClassifier(ForestClassifier):
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
     min_samples_leaf : float or "auto", default="auto"
-        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 (if no tree has more
-        than 30,000 leaves then), or one 30,000th, 10,000th or 3,000th of them: the largest with which a small forest
-        answers its out-of-bag rows as well as with the others (within 0.1 % of the log-loss). So trees, files and
-        predictions stay small however many rows there are.
+        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 if no tree has more
+        than 10,000 leaves then, else one 10,000th of the rows; or one 3,000th, if a small forest answers its out-of-bag
+        rows better with that (by 0.5 % of the log-loss). So trees, files and predictions stay small however many rows
+        there are.
     max_bins : int, None or "auto", default="auto"
         In how many bins the values of a column are put. "auto" is None (exact splits) up to 50,000 rows and 255 above.
     criterion, max_depth, categorical_features, nominal_splits, missing, threshold, \

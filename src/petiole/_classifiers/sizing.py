@@ -2,7 +2,8 @@
 
 On small tables trees are grown until their leaves are pure. On many rows that takes time and memory in proportion, and
 the last splits say little: a forest averages them away. So a few small forests are grown with leaves of different
-sizes, each answers rows that its trees have not seen, and the largest leaves that lose nothing are taken.
+sizes, and each answers rows that its trees have not seen. Large leaves make up for having few trees, so that they must
+be clearly better in these small forests to be as good in the whole one.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from petiole._tree.plan import AUTO
 
 MANY_ROWS = 50_000  # up to which trees are grown in full
 BINS = 255
-LEAVES = (30_000, 10_000, 3_000)  # at most so many leaves of equal size in a tree
+LEAVES = (10_000, 3_000)  # at most so many leaves of equal size in a tree
 TRIAL_TREES = 16
-TOLERANCE = 0.001  # of the log-loss: what may be lost for smaller trees
+GAIN = 0.005  # of the log-loss, by which larger leaves must be better
 
 Growth = Mapping[str, Any]
 
@@ -58,11 +59,11 @@ def choose_growth(estimator: Any, rows: EncodedRows, trial: Trial) -> Growth:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some rows may be in the samples of all of a few trees
         tried = [trial(candidate) for candidate in candidates]
-    pairs = zip(candidates, tried, strict=True)
-    small = [(one, found.loss) for one, found in pairs if found.most_leaves <= LEAVES[0]]
-    best = min((loss for _, loss in small if not np.isnan(loss)), default=np.nan)
-    good = [one for one, loss in small if loss <= (1 + TOLERANCE) * best]
-    return good[-1] if good else finest
+    chosen, best = finest, np.inf
+    for candidate, found in zip(candidates, tried, strict=True):
+        if found.most_leaves <= LEAVES[0] and found.loss < (1 - GAIN) * best:
+            chosen, best = candidate, found.loss
+    return chosen
 
 
 def _leaf(n_rows: int, leaves: int) -> float:

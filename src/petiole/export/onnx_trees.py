@@ -186,6 +186,8 @@ def tree_ensemble_attributes(sums: LeafSums, branch_columns: BranchColumns) -> t
         "nodes_values_as_tensor": np.array(columns.pop("values"), dtype=np.float64),
         "target_weights_as_tensor": np.concatenate(targets.pop("weights")).astype(np.float64),
     }
+    if not any(columns["missing_value_tracks_true"]):  # which is what a reader takes for granted
+        del columns["missing_value_tracks_true"]
     attributes |= {f"nodes_{name}": values for name, values in columns.items()}
     attributes |= {f"target_{name}": np.concatenate(parts).tolist() for name, parts in targets.items()}
     return attributes, loses_rows

@@ -2,14 +2,14 @@
 
 The two differ in what they compare. scikit-learn rounds a query to float32 first, ``float32(x) <= threshold``; petiole
 takes it as given, ``x <= threshold``. Rounding is monotone, so one float64 threshold says the same for every query:
-the largest number that is rounded to or below scikit-learn's. The way back has no such freedom, see :func:`to_sklearn`.
+the largest number that is rounded to or below scikit-learn's. The way back has no such freedom for every query, but it
+has for the training rows, see :func:`to_sklearn`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -27,16 +27,15 @@ from petiole._table.columns import NumericColumn
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.labels import check_same_length, check_weights, label_codes
 from petiole._table.rows import EncodedRows
-from petiole._tree.importance import impurity
 from petiole._tree.traversal import class_counts
 from petiole._tree.tree import Tree
+from petiole.export.to_sklearn import to_sklearn as to_sklearn
 
 Floats = npt.NDArray[np.float64]
 
 _FORESTS = (RandomForestClassifier, ExtraTreesClassifier)
 # Older scikit-learn counted training rows with missing values at nodes that they do not reach when predicted.
 _COUNTS_MISSING_WHERE_ROUTED = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
-_LEAF = -2  # scikit-learn's feature and threshold of a leaf
 _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32, if its exponent could grow
 
 
@@ -135,58 +134,6 @@ def trees_from_sklearn(model: Any, X: Any = None, y: Any = None, sample_weight: 
     _check_draws(model)
     bags = _row_multiplicities(model, len(training))
     return [_with_bag(tree, model, training, bag) for tree, bag in zip(trees, bags, strict=True)]
-
-
-def to_sklearn(model: PETClassifier) -> DecisionTreeClassifier:
-    """Make a fitted scikit-learn DecisionTreeClassifier whose nodes hold the probabilities of a petiole classifier.
-
-    For tools that read scikit-learn's trees. Nodes keep their ids; ``tree_.value`` has the smoothed probabilities,
-    ``weighted_n_node_samples`` the in-bag weights, ``n_node_samples`` these rounded, ``impurity`` that of the in-bag
-    counts by entropy or Gini (the latter also for "kearns_mansour").
-
-    Only binary numeric splits can be converted. Two things to know:
-
-    - scikit-learn rounds queries to float32. On float32 data the answers are the same. A float64 value next to a
-      threshold can change sides: rare with ``threshold="midpoint"``, common with ``threshold="data"``, where thresholds
-      are values of the data; a warning tells. Fit on ``X.astype("float32")`` to avoid it.
-    - A missing value that petiole spreads over both branches goes to the heavier child, the left one of equals, as in
-      ``model.apply``. It is not refused, as a fitted model does not tell whether its training data had missing values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.tree import export_text
-    >>> from petiole import PETClassifier
-    >>> from petiole.export.sklearn import to_sklearn
-    >>> X, y = load_iris(return_X_y=True)
-    >>> X = X.astype(np.float32)
-    >>> model = PETClassifier(max_depth=1).fit(X, y)
-    >>> converted = to_sklearn(model)
-    >>> np.array_equal(converted.predict_proba(X), model.predict_proba(X))
-    True
-    >>> print(export_text(converted))
-    |--- feature_2 <= 2.45
-    |   |--- class: 0
-    |--- feature_2 >  2.45
-    |   |--- class: 1
-    <BLANKLINE>
-    """
-    if not isinstance(model, PETClassifier):
-        raise TypeError(f"model is a {_kind(model)}: to_sklearn takes a fitted PETClassifier")
-    check_is_fitted(model)
-    _check_expressible(model)
-    _warn_of_rounding(model)
-    converted = DecisionTreeClassifier(**_sklearn_parameters(model))
-    converted.classes_ = model.classes_.copy()
-    converted.n_classes_ = np.intp(len(model.classes_))
-    converted.n_outputs_ = 1
-    converted.n_features_in_ = model.n_features_in_
-    converted.max_features_ = model.n_features_in_
-    if hasattr(model, "feature_names_in_"):
-        converted.feature_names_in_ = model.feature_names_in_.copy()
-    converted.tree_ = _sklearn_tree(model, converted.criterion)
-    return converted
 
 
 def unrounded_threshold(threshold: npt.ArrayLike) -> Floats:
@@ -353,63 +300,3 @@ def _petiole_parameters(model: Any, n_rows: float) -> dict[str, Any]:
         "categorical_features": None,
         "random_state": model.random_state,
     }
-
-
-def _check_expressible(model: PETClassifier) -> None:
-    tree = model.tree_
-    n_children = np.diff(tree.child_start)
-    refusals = (
-        (tree.kind == "nominal", "is a categorical split", "encode categorical columns as numbers before fit"),
-        (n_children > 2, "has a third branch for missing values", "fit with missing='fractional'"),
-        (tree.threshold == np.inf, "splits known from missing values", "fit with missing='fractional'"),
-    )
-    for refused, reason, remedy in refusals:
-        if refused.any():
-            node = int(refused.argmax())
-            names = getattr(model, "feature_names_in_", None)
-            column = tree.feature[node] if names is None else repr(names[tree.feature[node]])
-            raise ValueError(f"node {node} (feature {column}) {reason}: only x <= t can be converted; {remedy}")
-
-
-def _warn_of_rounding(model: PETClassifier) -> None:
-    cuts = model.tree_.threshold[~model.tree_.is_leaf]
-    with np.errstate(over="ignore", under="ignore"):
-        n_crossing = int((cuts.astype(np.float32) > cuts).sum())
-    if model.threshold == "data" and n_crossing:
-        warnings.warn(
-            f"threshold='data': {n_crossing} of {len(cuts)} thresholds are values of the data that scikit-learn rounds "
-            "up to float32, so that rows with these values change sides. Fit on X.astype('float32').",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _sklearn_parameters(model: PETClassifier) -> dict[str, Any]:
-    return {
-        "criterion": "entropy" if model.criterion in ("entropy", "log_loss", "gain_ratio") else "gini",
-        "max_depth": model.max_depth,
-        "min_samples_leaf": max(1, math.ceil(model.min_samples_leaf)),
-    }
-
-
-def _sklearn_tree(model: PETClassifier, criterion: str) -> Any:
-    """scikit-learn's own tree object, made as if it were unpickled."""
-    # The layout of a node differs between versions: it is taken from a tree fitted here.
-    sample = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]).tree_
-    tree, split = model.tree_, np.flatnonzero(~model.tree_.is_leaf)
-    weights = tree.inbag_class_counts.sum(axis=1)
-    left, right = tree.child_nodes[tree.child_start[split]], tree.child_nodes[tree.child_start[split] + 1]
-    nodes = np.zeros(tree.n_nodes, dtype=sample.__getstate__()["nodes"].dtype)
-    nodes["left_child"] = nodes["right_child"] = -1
-    nodes["feature"] = nodes["threshold"] = _LEAF
-    nodes["left_child"][split], nodes["right_child"][split] = left, right
-    nodes["feature"][split], nodes["threshold"][split] = tree.feature[split], tree.threshold[split]
-    nodes["impurity"] = impurity(tree.inbag_class_counts, criterion)
-    nodes["weighted_n_node_samples"] = weights
-    nodes["n_node_samples"] = np.rint(weights)
-    branch, heavier = tree.missing_branch[split], weights[left] >= weights[right]
-    nodes["missing_go_to_left"][split] = np.where(branch < 0, heavier, branch == 0)
-    made = type(sample)(model.n_features_in_, np.array([tree.n_classes], dtype=np.intp), 1)
-    values = np.ascontiguousarray(model.node_probabilities_[:, np.newaxis, :], dtype=np.float64)
-    made.__setstate__({"max_depth": tree.depth, "node_count": tree.n_nodes, "nodes": nodes, "values": values})
-    return made
