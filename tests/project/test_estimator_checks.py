@@ -74,26 +74,25 @@ CLASSIFIERS = [
 ]
 
 
-WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 DRAWS = "draws rows at random, as scikit-learn's forests do with bootstrap samples under weights"
+DRAWN = {f"check_sample_weight_equivalence_on_{kind}_data": DRAWS for kind in ("dense", "sparse")}
 
 
 def expected_failures(estimator):
     """Rows are drawn for a bootstrap sample, a pruning set or folds, and a draw cannot know that a weight is copies."""
     if isinstance(estimator, DualPerturbCombineClassifier):
         inner = expected_failures(estimator.estimator) if isinstance(estimator.estimator, TreeBasedClassifier) else {}
-        folds = {WEIGHTS: DRAWS} if isinstance(estimator.noise, str) else {}
+        folds = DRAWN if isinstance(estimator.noise, str) else {}
         return {**inner, **folds}
-    failures = {WEIGHTS: DRAWS}
     if isinstance(estimator, OOBCalibratedClassifier):
-        return failures | {"check_sample_weight_equivalence_on_sparse_data": DRAWS}
+        return DRAWN
     prunes_with_drawn_rows = getattr(estimator, "pruning", None) == "pruning_set"
     learns_from_folds = isinstance(getattr(estimator, "smoothing", None), HGS)
     is_bagged = isinstance(estimator, ForestClassifier)
     is_bagged |= isinstance(estimator, LazyOptionTreesClassifier) and estimator.bootstrap is not False
     is_drawn = isinstance(estimator, BoostedPETClassifier) and (estimator.early_stopping or estimator.subsample < 1)
     if is_bagged or prunes_with_drawn_rows or learns_from_folds or is_drawn:
-        return failures
+        return DRAWN
     return {}
 
 

@@ -399,7 +399,7 @@ class DualPerturbCombineClassifier(Described, SavableModel, ClassifierMixin, Bas
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags = copy.deepcopy(inner.input_tags)
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = True
         tags.classifier_tags = copy.deepcopy(inner.classifier_tags)
         tags.non_deterministic = inner.non_deterministic
         return tags
