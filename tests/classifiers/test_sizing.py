@@ -34,6 +34,7 @@ def test_up_to_many_rows_nothing_changes():
     assert model._estimate.structure == other._estimate.structure
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
     assert (model.min_samples_leaf_, model.max_bins_) == (1, None) and not hasattr(other, "max_bins_")
+    assert model.missing_ == "fractional"
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5, 5.0])
@@ -68,7 +69,7 @@ def test_the_rule(few_are_many, tried, chosen):
     X, y = problem(1500, 0.0)
     rows = EncodedRows(X, y.astype(np.int32), None, np.zeros(4, np.int32), np.arange(2))
     found = sizing.choose_growth(forest(), rows, lambda growth: sizing.Tried(*tried[growth["min_samples_leaf"]]))
-    assert found == {"min_samples_leaf": chosen, "max_bins": 255}
+    assert found == {"min_samples_leaf": chosen, "max_bins": 255, "missing": "fractional"}
 
 
 def test_what_is_said_is_not_chosen(few_are_many):
@@ -111,3 +112,31 @@ def test_workers_choose_what_a_fit_chooses(few_are_many):
     X, y = problem(1500, 0.5)
     model = fit(forest(), X, y, mode="broadcast")
     np.testing.assert_array_equal(model.predict_proba(X), forest().fit(X, y).predict_proba(X))
+
+
+def gaps(telling, n=400, seed=0):
+    """Columns with missing values, which are those of one class if they tell something."""
+    random = np.random.default_rng(seed)
+    y = random.integers(2, size=n)
+    X = random.normal(size=(n, 3)) + 0.3 * y[:, np.newaxis]
+    lost = random.random((n, 3)) < (0.6 * y[:, np.newaxis] if telling else 0.3)
+    return np.where(lost, np.nan, X), y
+
+
+@pytest.mark.parametrize("telling", [True, False])
+def test_missing_values_have_a_branch_of_their_own_where_they_tell_something(telling):
+    X, y = gaps(telling)
+    model = forest(members=("forest",)).fit(X, y)
+    assert model.missing_ == ("separate" if telling else "fractional")
+    same = forest(members=("forest",), missing=model.missing_).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
+    assert {single.missing for single in model.estimators_} == {model.missing_}
+
+
+def test_the_choice_about_missing_values_is_kept(tmp_path):
+    X, y = gaps(True)
+    model = forest(warm_start=True).fit(X, y)
+    model.set_params(n_estimators=20).fit(X, y)
+    assert len(model.trees_) == 20
+    model.save(tmp_path / "model.petiole")
+    assert petiole.load(tmp_path / "model.petiole").missing_ == "separate"

@@ -126,6 +126,9 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         """Parameters of trees that the fit chooses."""
         return NOTHING_CHOSEN
 
+    def _keep_growth(self, growth: Mapping[str, Any]) -> None:
+        """Set the fitted attributes that show what was chosen."""
+
     def _average(self, matrix: npt.NDArray[Any]) -> Floats:
         estimate: ForestEstimate = self._estimate
         return estimate.predict(matrix, self._n_threads())

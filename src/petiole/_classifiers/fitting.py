@@ -71,8 +71,7 @@ def finish_fit(
     remember_columns(model, X)
     keep_fit(model, fit, encoder, rows.classes, rows.class_weights(), rows.weight_unit)
     model.seed_ = seed
-    for name, value in growth.items():
-        setattr(model, f"{name}_", value)
+    model._keep_growth(growth)
     if fingerprint is not None:
         model.fingerprint_ = fingerprint
     if out_of_bag is not None:
@@ -107,7 +106,7 @@ def single_trees(model: ForestClassifier) -> list[PETClassifier]:
     plans = [plan.tree for plan, forest in kinds for _ in range(len(forest))]
     singles = []
     for tree, plan in zip(estimate.single_trees(), plans, strict=True):
-        changed = {name: getattr(plan, name) for name in ("max_features", "min_samples_leaf", "max_bins")}
+        changed = {name: getattr(plan, name) for name in ("max_features", "min_samples_leaf", "max_bins", "missing")}
         single = PETClassifier(**{**shared, **changed, "smoothing": tree.estimator})
         share_columns(model, single)
         single._keep_estimate(tree)

@@ -72,14 +72,17 @@ class ProbabilityForestClassifier(ForestClassifier):
         there are.
     max_bins : int, None or "auto", default="auto"
         In how many bins the values of a column are put. "auto" is None (exact splits) up to 50,000 rows and 255 above.
-    criterion, max_depth, categorical_features, nominal_splits, missing, threshold, \
-pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
+    missing : {"auto", "fractional", "separate"}, default="auto"
+        As in :class:`PETClassifier`. "auto" is "separate" where values are missing and a small forest answers its
+        out-of-bag rows better with that (by 3 % of the log-loss), and "fractional" elsewhere.
+    criterion, max_depth, categorical_features, nominal_splits, threshold, pruning, \
+confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that rows count
         once (``count="distinct"``) and categorical splits are binary by default.
 
     Attributes
     ----------
-    min_samples_leaf_, max_bins_ : float, int or None
+    min_samples_leaf_, max_bins_, missing_ : float, int or None, str
         What was chosen for "auto".
     pool_weights_ : array of shape (n_components, n_classes)
         How much each component counts; large weights of "coarse" or "prior" are a sign of noisy data.
@@ -120,6 +123,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         oob_component_log_loss_=maybe(checks.anything),
         min_samples_leaf_=maybe(checks.number(1)),
         max_bins_=maybe(checks.none_or(checks.whole(2))),
+        missing_=maybe(checks.text),
     )
 
     def __init__(
@@ -137,7 +141,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         max_bins: int | str | None = "auto",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "binary",
-        missing: str = "fractional",
+        missing: str = "auto",
         threshold: str = "midpoint",
         pruning: str | None = None,
         confidence: float = 0.25,
@@ -231,7 +235,8 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
             return {name: getattr(self, f"{name}_") for name in chosen}
 
         def trial(growth: Mapping[str, Any]) -> Tried:
-            few = type(self)(**{**self.get_params(deep=False), "n_estimators": TRIAL_TREES, "oob_score": False})
+            small = {"n_estimators": TRIAL_TREES, "members": (FOREST,), "oob_score": False}
+            few = type(self)(**{**self.get_params(deep=False), **small})
             grown = grow_forests(few, rows, seed, [], growth)
             most_leaves = max(int(tree.is_leaf.sum()) for one in grown for tree in one.forest)
             loss = few._fit_estimate(grown).log_loss
@@ -241,6 +246,14 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         for line in describe_growth(growth, len(rows)) if self.verbose else ():
             print(f"[{type(self).__name__}] {line}", flush=True)
         return growth
+
+    def _keep_growth(self, growth: Mapping[str, Any]) -> None:
+        if "min_samples_leaf" in growth:
+            self.min_samples_leaf_ = growth["min_samples_leaf"]
+        if "max_bins" in growth:
+            self.max_bins_ = growth["max_bins"]
+        if "missing" in growth:
+            self.missing_ = growth["missing"]
 
     @functools.cached_property
     def trees_(self) -> Forest:  # type: ignore[override]

@@ -1,9 +1,13 @@
-"""How fine the trees of a large table are, so that fit, model and predictions stay small; chosen by out-of-bag rows.
+"""What "auto" stands for in the growth of trees, chosen by out-of-bag rows.
 
-On small tables trees are grown until their leaves are pure. On many rows that takes time and memory in proportion, and
-the last splits say little: a forest averages them away. So a few small forests are grown with leaves of different
-sizes, and each answers rows that its trees have not seen. Large leaves make up for having few trees, so that they must
-be clearly better in these small forests to be as good in the whole one.
+How fine the trees of a large table are, so that fit, model and predictions stay small: on small tables trees are grown
+until their leaves are pure. On many rows that takes time and memory in proportion, and the last splits say little: a
+forest averages them away. So a few small forests are grown with leaves of different sizes, and each answers rows that
+its trees have not seen. Large leaves make up for having few trees, so that they must be clearly better in these small
+forests to be as good in the whole one.
+
+And what becomes of missing values: where it tells something that a value is missing, a branch of their own is better
+than to divide such rows.
 """
 
 from __future__ import annotations
@@ -22,6 +26,11 @@ BINS = 255
 LEAVES = (10_000, 3_000)  # at most so many leaves of equal size in a tree
 TRIAL_TREES = 16
 GAIN = 0.005  # of the log-loss, by which larger leaves must be better
+MISSING_GAIN = 0.03  # the same for a branch of missing values
+
+MISSING_TELLS = (
+    "it tells something that a value is missing: such rows have a branch of their own (chosen by out-of-bag rows)"
+)
 
 Growth = Mapping[str, Any]
 
@@ -38,32 +47,47 @@ Trial = Callable[[Growth], Tried]
 
 def automatic(estimator: Any) -> list[str]:
     """The parameters that the fit chooses."""
-    values = {name: getattr(estimator, name) for name in ("min_samples_leaf", "max_bins")}
+    values = {name: getattr(estimator, name) for name in ("min_samples_leaf", "max_bins", "missing")}
     return [name for name, value in values.items() if isinstance(value, str) and value == AUTO]
 
 
 def finest_growth(estimator: Any, n_rows: int) -> dict[str, Any]:
     """The parameters with the smallest leaves that are tried."""
     many = n_rows > MANY_ROWS
-    known = {"min_samples_leaf": _leaf(n_rows, LEAVES[0]) if many else 1, "max_bins": BINS if many else None}
+    known = {
+        "min_samples_leaf": _leaf(n_rows, LEAVES[0]) if many else 1,
+        "max_bins": BINS if many else None,
+        "missing": "fractional",
+    }
     return {name: known[name] for name in automatic(estimator)}
 
 
 def choose_growth(estimator: Any, rows: EncodedRows, trial: Trial) -> Growth:
     """What "auto" stands for on these rows."""
-    finest = finest_growth(estimator, len(rows))
-    if len(rows) <= MANY_ROWS or "min_samples_leaf" not in finest:
-        return finest
-    sizes = [1.0, *(_leaf(len(rows), leaves) for leaves in LEAVES)]  # full trees are small where classes are clean
-    candidates = [finest | {"min_samples_leaf": size} for size in sizes]
+    growth = finest_growth(estimator, len(rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some rows may be in the samples of all of a few trees
-        tried = [trial(candidate) for candidate in candidates]
+        if "min_samples_leaf" in growth and len(rows) > MANY_ROWS:
+            growth = _choose_leaves(growth, len(rows), trial)
+        if "missing" in growth and np.isnan(rows.matrix).any():
+            growth = _choose_missing(growth, trial)
+    return growth
+
+
+def _choose_leaves(finest: dict[str, Any], n_rows: int, trial: Trial) -> dict[str, Any]:
+    sizes = [1.0, *(_leaf(n_rows, leaves) for leaves in LEAVES)]  # full trees are small where classes are clean
+    candidates = [finest | {"min_samples_leaf": size} for size in sizes]
     chosen, best = finest, np.inf
-    for candidate, found in zip(candidates, tried, strict=True):
+    for candidate in candidates:
+        found = trial(candidate)
         if found.most_leaves <= LEAVES[0] and found.loss < (1 - GAIN) * best:
             chosen, best = candidate, found.loss
     return chosen
+
+
+def _choose_missing(divided: dict[str, Any], trial: Trial) -> dict[str, Any]:
+    separate = divided | {"missing": "separate"}
+    return separate if trial(separate).loss < (1 - MISSING_GAIN) * trial(divided).loss else divided
 
 
 def _leaf(n_rows: int, leaves: int) -> float:
@@ -71,12 +95,14 @@ def _leaf(n_rows: int, leaves: int) -> float:
 
 
 def describe_growth(growth: Growth, n_rows: int) -> list[str]:
-    """A line about the choice, if there was one.
+    """Lines about what was chosen, if that is not what is usual.
 
     >>> describe_growth({"min_samples_leaf": 6.0, "max_bins": 255}, 60_000)
     ['60,000 rows are many: leaves have at least 6 rows (chosen by out-of-bag rows), columns 255 bins']
     """
-    if n_rows <= MANY_ROWS or not growth:
+    if growth.get("missing") == "separate":
+        return [MISSING_TELLS, *describe_growth({**growth, "missing": "fractional"}, n_rows)]
+    if n_rows <= MANY_ROWS or not set(growth) - {"missing"}:
         return []
     told = []
     if "min_samples_leaf" in growth:

@@ -86,6 +86,7 @@ FLAGSHIP_V1 = {
     "components": ("raw", "oob", "votes", "coarse"),
     "min_samples_leaf": 1,
     "max_bins": None,
+    "missing": "fractional",
 }
 
 METHODS: dict[str, Method] = {
