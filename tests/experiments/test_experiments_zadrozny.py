@@ -10,7 +10,7 @@ import pytest
 
 import naive_experiments
 from petiole.cli import main as run_command
-from petiole.experiments import Cell, Database, Outcome, run
+from petiole.experiments import Cell, Database, Outcome, command, run
 from petiole.experiments import zadrozny_elkan_2001 as protocol
 from petiole.experiments._grid.cells import Task
 from petiole.experiments.published import read_published
@@ -313,6 +313,7 @@ def test_figures_are_drawn_from_the_database(printed, monkeypatch, tmp_path):
 
 
 def test_further_experiments_run_with_the_whole_grid_only(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(command, "has_data", lambda: True)
     monkeypatch.setattr(protocol, "load_division", lambda name, seed: made_up(60))
     monkeypatch.setattr(figures, "load_division", lambda name, seed: made_up(60))
     monkeypatch.setitem(protocol.SETTINGS, "n_trees", 3)

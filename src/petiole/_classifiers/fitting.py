@@ -106,8 +106,7 @@ def single_trees(model: ForestClassifier) -> list[PETClassifier]:
     plans = [plan.tree for plan, forest in kinds for _ in range(len(forest))]
     singles = []
     for tree, plan in zip(estimate.single_trees(), plans, strict=True):
-        changed = {name: getattr(plan, name) for name in ("max_features", "min_samples_leaf", "max_bins", "missing")}
-        single = PETClassifier(**{**shared, **changed, "smoothing": tree.estimator})
+        single = PETClassifier(**{**shared, **plan.chosen(), "smoothing": tree.estimator})
         share_columns(model, single)
         single._keep_estimate(tree)
         singles.append(single)

@@ -168,9 +168,8 @@ warm_start, random_state, n_jobs, verbose
         rows = training_again(ensemble, X, y, sample_weight, "MOBESPClassifier.from_ensemble")
         plan, *_ = plans_of(ensemble, ensemble.seed_)
         shared = {name: value for name, value in ensemble.get_params(deep=False).items() if name in _parameters(cls)}
-        shared["max_features"] = plan.tree.max_features
         # Leaves count what the ensemble's leaves count, unless told otherwise.
-        model = cls(**{**shared, "oob_weight": 1.0, **parameters})
+        model = cls(**{**shared, **plan.tree.chosen(), "oob_weight": 1.0, **parameters})
         model._check_parameters()
         forest = forests[0]
         if model.count != ensemble.count:

@@ -68,6 +68,10 @@ class TreePlan:
             settings["criterion"] = OTHER_NAMES.get(settings["criterion"], settings["criterion"])
         return cls(**settings)
 
+    def chosen(self) -> dict[str, Any]:
+        """The parameters that an ensemble may choose at the fit, or for one kind of trees."""
+        return {name: getattr(self, name) for name in ("max_features", "min_samples_leaf", "max_bins", "missing")}
+
     def __repr__(self) -> str:
         """Shows only what differs from the defaults, as scikit-learn does."""
         chosen = {field.name: getattr(self, field.name) for field in fields(self)}
