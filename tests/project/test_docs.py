@@ -10,6 +10,8 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from command_line import run
 
 ROOT = Path(__file__).parents[2]
