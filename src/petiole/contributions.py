@@ -52,7 +52,8 @@ class Contributions:
     values : array of shape (n_rows, n_columns)
         What the tests on each column added on the way from the root to the leaf.
     rest : array of shape (n_rows,)
-        What the ensemble makes of its leaves beyond their mean, such as the weights of the pool; 0 for a single tree.
+        What the model adds to the mean of its leaves, such as the other members of the pool and its weights; 0 for a
+        single tree.
     probabilities : array of shape (n_rows,)
     """
 
@@ -107,7 +108,7 @@ class Contributions:
         if abs(others) >= SMALLEST:
             parts.append(f"All other columns together: {others:+.3f}.")
         if abs(self.rest[row]) >= SMALLEST:
-            parts.append(f"How the trees' leaves are combined: {self.rest[row]:+.3f}.")
+            parts.append(f"The rest of the model: {self.rest[row]:+.3f}.")
         return " ".join(parts)
 
     def _value(self, row: int, column: int) -> str:

@@ -140,7 +140,7 @@ def _contributions(moved: Contributions | None) -> list[Section]:
     rows = [["(all rows)", "", f"{moved.base:.4f}"]]
     rows += [[reason.column, reason.value, f"{reason.contribution:+.4f}"] for reason in moved.reasons(0, None)]
     if abs(moved.rest[0]) >= SMALLEST_SHOWN:
-        rows.append(["(how the leaves are combined)", "", f"{moved.rest[0]:+.4f}"])
+        rows.append(["(the rest of the model)", "", f"{moved.rest[0]:+.4f}"])
     note = (
         "Credited to the column that is tested, on the way down the trees: a description of the model, not of causes."
     )
