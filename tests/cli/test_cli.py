@@ -244,7 +244,9 @@ def test_what_evaluate_refuses(folder, model, tmp_path):
         "evaluate", model, path, "-t", "y"
     )
     rows[7]["y"] = ""
-    assert "row 8 of odd.csv has no class" in refused("evaluate", model, write(path, rows), "-t", "y")
+    assert "row 8 of odd.csv has no class: remove such rows, or leave them out with --drop-missing-target" in refused(
+        "evaluate", model, write(path, rows), "-t", "y"
+    )
 
 
 def test_a_data_set_by_name_is_evaluated_by_its_own_labels(tmp_path):

@@ -42,6 +42,13 @@ def test_the_model_is_replaced_by_default_and_json_is_json(folder):
     assert target_of(petiole.load(folder / "m.petiole")) == "y"  # still
 
 
+def test_info_shows_the_rows_of_updates(folder):
+    assert "counts now" not in run("info", folder / "m.petiole").stdout
+    run("update", folder / "m.petiole", folder / "new.csv", "-q", "-j", 1)
+    told = run("info", folder / "m.petiole").stdout
+    assert "150 rows (by weight)" in told and "240 rows (by weight, with updates)" in told
+
+
 def test_models_that_are_not_updated_are_refused(folder):
     run("fit", folder / "old.csv", "-t", "y", "--id", "id", "-m", "naive-bayes", "-q", "-o", folder / "b.petiole")
     assert "is not updated" in refused("update", folder / "b.petiole", folder / "new.csv")

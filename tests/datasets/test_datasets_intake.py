@@ -130,6 +130,11 @@ def test_missing_values_in_every_spelling(marker):
 def test_a_dash_is_missing_among_numbers_and_a_name_among_names():
     assert column(["+", "-", "+"])[0].tolist() == ["+", "-", "+"]
     assert column(["a", "None", "b"])[0].isna().tolist() == [False, True, False]
+    assert "'-'" not in column(["+", "-", "+"])[1]
+    found, told = column(["red", "-", "blue", "-"])
+    assert found.tolist() == ["red", "-", "blue", "-"]
+    assert "x: '-' is a category of its own, of 2 rows; missing=[..., '-'] if it means a missing value" in told
+    assert not column(["red", "-", "blue", "-"], missing=["-"])[1]
 
 
 def test_a_class_may_be_called_none():

@@ -434,7 +434,15 @@ def results(*entries):
             [(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True), (0.9, 0.01, False)],
             "over 2 of the 3 others can be chance (the nearest of them is Method 1 (0.200), p = 0.40)",
         ),
-        ([(1.1, None, False), (1.2, 0.001, True)], "no better than to give every row the frequencies of the classes"),
+        (
+            [(1.1, None, False), (1.2, 0.4, True)],
+            "can be chance, p = 0.40. Method 0 is no better than to give every row the frequencies of the classes "
+            "(1.000 bits). Recommended:",
+        ),
+        (
+            [(1.1, None, False), (1.2, 0.001, True)],
+            "p = 0.001. Method 0 is no better than to give every row the frequencies of the classes",
+        ),
         (
             [(0.1, None, True), (0.2, 0.001, True), (0.3, 0.002, False)],
             "; the best of petiole's own methods is Method 2 (0.300), p = 0.002",

@@ -103,7 +103,8 @@ class LabelledRows:
         known = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
         if text is None or not text.strip():
             return WrongInput(
-                f"--target {target}: row {row} of {label} has no class: remove it, or --drop-missing-target"
+                f"--target {target}: row {row} of {label} has no class: remove such rows, or leave them out with "
+                "--drop-missing-target"
             )
         return WrongInput(f"--target {target}: row {row} of {label} has {text!r}, but the model's classes are {known}")
 

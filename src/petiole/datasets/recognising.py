@@ -148,9 +148,20 @@ class Recogniser:
             return _categorical(texts, ())
         if values is None:
             self.count_markers(texts.name, absent)
+            self._say_dashes(texts.name, present)
             return _categorical(texts, missing)
         self.count_markers(texts.name, absent | {text: n for text, n in present.items() if text in DASHES})
         return values
+
+    def _say_dashes(self, name: str, present: Mapping[str, int]) -> None:
+        """Tell of dashes among names, which may mean a missing value; beside a plus they are signs."""
+        options = self.options
+        if options.missing is None and options.like is None and name not in options.ignored and "+" not in present:
+            self._findings.extend(
+                f"{name}: {text!r} is a category of its own, of {present[text]:,} rows; "
+                f"{options.advice.say('missing', text=text)} if it means a missing value"
+                for text in sorted(DASHES & present.keys())
+            )
 
     def _read(self, texts: Texts, present: dict[str, int], line_of: LineOf) -> Values | None:
         name, like = texts.name, self.options.like

@@ -20,13 +20,13 @@ def make_verdict(table: Sequence[MethodResult], decides: str, advice: Advice, ba
     score = _score_text(best, decides)
     useless = _useless(best, decides, baseline)
     if not others:
-        return f"{best.title} was the only method: {score}{useless}."
+        return f"{best.title} was the only method: {score}.{useless}"
     if leads_surely(table):
         lead = f"{best.title} has the {'least cost' if decides == 'cost' else 'best probabilities'} ({score})"
-        return f"{lead}, {_how_sure(others, decides)}{_best_of_petiole(best, others, decides)}{useless}."
+        return f"{lead}, {_how_sure(others, decides)}{_best_of_petiole(best, others, decides)}.{useless}"
     chosen = next(result for result in table if result.name == advice.name)
     return (
-        f"No method is clearly the best: the lead of {best.title} ({score}) {_over_whom(others, decides)}{useless}. "
+        f"No method is clearly the best: the lead of {best.title} ({score}) {_over_whom(others, decides)}.{useless} "
         f"Recommended: {chosen.title if chosen is best else _named(chosen, decides)}, because "
         f"{_as_clause(advice.reason)}{_best_of_petiole(best, others, decides)}."
     )
@@ -40,8 +40,8 @@ def _useless(best: MethodResult, decides: str, baseline: float) -> str:
     if best.scores[decides].mean < baseline:
         return ""
     if decides == "cost":
-        return f", which saves nothing: the best decision for all rows alike costs {baseline:.4g} per row"
-    return f", which is no better than to give every row the frequencies of the classes ({baseline:.3f} bits)"
+        return f" {best.title} saves nothing: the best decision for all rows alike costs {baseline:.4g} per row."
+    return f" {best.title} is no better than to give every row the frequencies of the classes ({baseline:.3f} bits)."
 
 
 def _score_text(result: MethodResult, decides: str) -> str:

@@ -59,6 +59,8 @@ def _facts(model: Any, path: str) -> dict[str, Any]:
         facts["target"] = target
     if hasattr(model, "class_weights_"):
         facts["fitted to"] = f"{float(model.class_weights_.sum()):,.6g} rows (by weight)"
+    if hasattr(model, "counted_weights_"):
+        facts["counts now"] = f"{float(model.counted_weights_.sum()):,.6g} rows (by weight, with updates)"
     if hasattr(model, "tree_"):
         facts["tree"] = f"{model.tree_.n_nodes:,} nodes, {model.tree_.n_leaves:,} leaves, depth {model.tree_.depth}"
     if hasattr(model, "trees_"):
