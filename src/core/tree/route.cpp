@@ -20,7 +20,7 @@ bool any_nan(const T* row, std::int64_t n, std::int64_t stride) {
 
 }  // namespace
 
-Router::Router(const Tree& tree) : category_branch_(tree.category_branch) {
+Router::Router(const Tree& tree) : category_branch_(tree.category_branch), projection_(tree.projection) {
   const auto n_classes = static_cast<std::size_t>(tree.n_classes);
   const auto weight_of = [&](NodeId node) {
     const auto at = static_cast<std::size_t>(node);
@@ -42,14 +42,17 @@ Router::Router(const Tree& tree) : category_branch_(tree.category_branch) {
     const std::int32_t begin = tree.child_start[id], n_children = tree.child_start[id + 1] - begin;
     const std::int32_t n_categories = tree.category_start[id + 1] - tree.category_start[id];
     const auto first = static_cast<std::int32_t>(original_.size());
-    details_[here] = {n_children, tree.missing_branch[id], tree.category_start[id], n_categories};
+    const auto terms = tree.projection_of(id);
+    details_[here] = {n_children, tree.missing_branch[id], tree.category_start[id], n_categories,
+                      terms.empty() ? 0 : tree.projection_start[id], static_cast<std::int32_t>(terms.size())};
     if (n_children == 0) {
       steps_[here] = {std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(here)};
       continue;
     }
     steps_[here] = {tree.threshold[id], tree.feature[id], first};
-    only_thresholds_ &= n_categories == 0 && n_children <= 3;
+    only_thresholds_ &= n_categories == 0 && n_children <= 3 && terms.empty();
     n_features_needed_ = std::max(n_features_needed_, tree.feature[id] + 1);
+    for (const ProjectionTerm& term : terms) n_features_needed_ = std::max(n_features_needed_, term.feature + 1);
     double total = 0;
     for (std::int32_t c = 0; c < n_children; ++c) {
       const NodeId child = tree.child_nodes[static_cast<std::size_t>(begin + c)];
@@ -77,6 +80,13 @@ std::int32_t Router::branch(std::int32_t node, double value) const {
   return value > steps_[static_cast<std::size_t>(node)].threshold;
 }
 
+template <class T>
+double Router::tested_value(std::int32_t node, const T* row, std::int64_t column_stride) const {
+  const Detail& detail = details_[static_cast<std::size_t>(node)];
+  if (detail.n_terms == 0) return static_cast<double>(row[steps_[static_cast<std::size_t>(node)].feature * column_stride]);
+  return projected(projection_.data() + detail.projection_start, static_cast<std::size_t>(detail.n_terms), row, column_stride);
+}
+
 std::int32_t Router::heaviest_child(std::int32_t node) const {
   const auto first = share_.begin() + steps_[static_cast<std::size_t>(node)].first_child;
   return static_cast<std::int32_t>(std::max_element(first, first + details_[static_cast<std::size_t>(node)].n_children) - first);
@@ -87,7 +97,7 @@ std::int32_t Router::walk_one(const T* row, std::int64_t column_stride) const {
   std::int32_t node = 0;
   while (details_[static_cast<std::size_t>(node)].n_children > 0) {
     const Step& step = steps_[static_cast<std::size_t>(node)];
-    const std::int32_t taken = branch(node, static_cast<double>(row[step.feature * column_stride]));
+    const std::int32_t taken = branch(node, tested_value(node, row, column_stride));
     node = step.first_child + (taken == kMissing ? heaviest_child(node) : taken);
   }
   return node;
@@ -125,7 +135,7 @@ void Router::spread(const T* row, std::int64_t column_stride, bool whole_path, F
     if (whole_path || n_children == 0) visit(part.node, part.weight);
     if (n_children == 0) continue;
     const std::int32_t first = steps_[here].first_child;
-    const std::int32_t taken = branch(part.node, static_cast<double>(row[steps_[here].feature * column_stride]));
+    const std::int32_t taken = branch(part.node, tested_value(part.node, row, column_stride));
     if (taken != kMissing) {
       pending.push_back({first + taken, part.weight});
       continue;

@@ -67,9 +67,14 @@ class Router {
     std::int32_t missing_branch;
     std::int32_t category_start;
     std::int32_t n_categories;  // 0: numeric
+    std::int32_t projection_start;
+    std::int32_t n_terms;  // 0: not oblique
   };
 
   std::int32_t branch(std::int32_t node, double value) const;
+  // What the node tests of a row.
+  template <class T>
+  double tested_value(std::int32_t node, const T* row, std::int64_t column_stride) const;
   template <class T>
   std::int32_t walk_one(const T* row, std::int64_t column_stride) const;
   template <class T>
@@ -85,6 +90,7 @@ class Router {
   std::vector<LeafId> leaf_index_;   // by id in the tree; -1: inner node
   std::vector<double> share_;        // of the parent's missing values
   std::vector<std::int32_t> category_branch_;
+  std::vector<ProjectionTerm> projection_;
   LeafId n_leaves_ = 0;
   bool only_thresholds_ = true;
   int n_features_needed_ = 0;

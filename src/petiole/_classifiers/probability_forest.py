@@ -56,8 +56,8 @@ class ProbabilityForestClassifier(ForestClassifier):
         The least weight of rows at the ancestor that "coarse" takes.
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
-    criterion, max_depth, min_samples_leaf, max_bins, categorical_features, nominal_splits, missing, threshold, \
-pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
+    criterion, max_depth, min_samples_leaf, max_bins, splits, categorical_features, nominal_splits, missing, \
+threshold, pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that single rows may be leaves (``min_samples_leaf=1``), rows count
         once (``count="distinct"``) and categorical splits are binary by default.
 
@@ -112,6 +112,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         max_depth: int | None = None,
         min_samples_leaf: float = 1,
         max_bins: int | None = None,
+        splits: str = "best",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "binary",
         missing: str = "fractional",
@@ -137,6 +138,7 @@ pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, w
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
+        self.splits = splits
         self.categorical_features = categorical_features
         self.nominal_splits = nominal_splits
         self.missing = missing

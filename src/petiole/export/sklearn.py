@@ -360,6 +360,7 @@ def _check_expressible(model: PETClassifier) -> None:
     n_children = np.diff(tree.child_start)
     refusals = (
         (tree.kind == "nominal", "is a categorical split", "encode categorical columns as numbers before fit"),
+        (tree.kind == "oblique", "is an oblique split", "fit with splits='best' or 'random'"),
         (n_children > 2, "has a third branch for missing values", "fit with missing='fractional'"),
         (tree.threshold == np.inf, "splits known from missing values", "fit with missing='fractional'"),
     )

@@ -1,0 +1,136 @@
+// Tests that are drawn for one node: a sum of two columns, or a single cut of one.
+//
+// The search then reads codes that are made for the rows of the node, in place of the column's own: ranks of the sums, or the
+// sides of the cut. So a drawn test is judged, and its rows are sent, as those of any numeric column. What is drawn for a
+// column depends on the node's key and the column's feature alone.
+#pragma once
+
+#include "grow/twig.hpp"
+#include "tree/tree.hpp"
+
+namespace petiole {
+
+// What is drawn: for which columns, and what for a node.
+class DrawnTests {
+ public:
+  DrawnTests(const Dataset& dataset, const GrowOptions& options);
+
+  bool any() const { return options_.splits != Splits::best; }
+  bool draws_cuts() const { return options_.splits == Splits::random; }
+  // Whether the search looks at something else than the codes of this column.
+  bool replaces(const FrameColumn& column) const;
+
+  // A numeric column together with another, each divided by about its standard deviation.
+  void draw_projection(std::uint64_t test_key, std::int32_t feature, std::vector<ProjectionTerm>& projection) const;
+
+  const Dataset& dataset() const { return dataset_; }
+  bool missing_is_a_category() const { return options_.missing == Missing::separate; }
+
+ private:
+  const Dataset& dataset_;
+  const GrowOptions& options_;
+  std::vector<double> weight_;            // of each feature in a sum; 0: it is never part of one
+  std::vector<std::int32_t> summable_;    // features with a weight
+  std::vector<std::size_t> position_;     // of each feature among them
+};
+
+// A test drawn for the rows of a node, and their codes under it.
+class DrawnColumn {
+ public:
+  // Row i of n is row_of(i) of the dataset.
+  template <class RowOf>
+  void make(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column, std::uint32_t n, RowOf&& row_of) {
+    start(tests, node_key, column, n);
+    for (std::uint32_t i = 0; i < n; ++i) read(i, row_of(i));
+    code_values();
+  }
+
+  std::uint32_t n_codes() const { return n_codes_; }  // that many means missing
+  bool has_missing() const { return has_missing_; }
+  std::uint32_t code(std::uint32_t i) const { return code_[i]; }
+
+  // Says what is tested, where the codes next to the cut are these two.
+  void describe(std::uint32_t low, std::uint32_t high, SplitRule& rule) const;
+  // The same for a candidate, whose rule has a threshold already if the test is whether a value is known.
+  void describe(const Candidate& candidate, SplitRule& rule) const;
+
+ private:
+  void start(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column, std::uint32_t n);
+  void read(std::uint32_t i, RowId row);
+  double place_of(double category) const;
+  void code_values();
+  void code_by_rank();
+  void code_by_cut();
+  void describe_subset(SplitRule& rule) const;
+
+  struct Placed {
+    double value;
+    std::uint32_t at;
+  };
+
+  const DrawnTests* tests_ = nullptr;
+  const Column* column_ = nullptr;
+  std::int32_t feature_ = -1;
+  std::uint64_t key_ = 0;
+  std::vector<ProjectionTerm> projection_;  // empty: the column alone
+  double first_ = 0;                        // of the column
+  bool varies_ = false;                     // the column itself does, in these rows
+  std::vector<double> value_;               // NaN: missing
+  std::vector<double> category_;            // of categorical columns, whose values are random numbers
+  std::vector<std::uint32_t> code_;
+  std::uint32_t n_codes_ = 0;
+  bool has_missing_ = false;
+  std::vector<Placed> sorted_;
+  std::vector<double> distinct_;  // by code, where values are ranked
+  double cut_ = 0;                // where they are not
+};
+
+// A drawn column by rows of a frame, as the search and the partition read columns.
+class MadeColumn {
+ public:
+  template <class W>
+  const FrameColumn& make(const DrawnTests& tests, std::uint64_t node_key, const Frame& frame, const FrameColumn& column,
+                          const Entry<W>* entries, std::uint32_t n) {
+    drawn.make(tests, node_key, column, n, [&](std::uint32_t i) { return frame.dataset_row(entries[i].row); });
+    make_room(frame.n_rows, drawn.n_codes());
+    codes_.visit([&](auto* codes) {
+      using Code = std::remove_pointer_t<decltype(codes)>;
+      for (std::uint32_t i = 0; i < n; ++i) codes[entries[i].row] = static_cast<Code>(drawn.code(i));
+    });
+    column_ = {&codes_, drawn.n_codes(), column.feature, false, drawn.has_missing(), kUnknownWeight, true};
+    return column_;
+  }
+
+  DrawnColumn drawn;
+
+ private:
+  static constexpr double kUnknownWeight = std::numeric_limits<double>::infinity();
+
+  void make_room(RowId n_rows, std::uint32_t n_codes) {
+    Codes fresh(0, std::uint64_t{n_codes} + 1);
+    if (codes_.size() < n_rows || codes_.width() != fresh.width()) codes_ = Codes(n_rows, std::uint64_t{n_codes} + 1);
+  }
+
+  Codes codes_;
+  FrameColumn column_;
+};
+
+// The same by slots of a twig's node.
+class MadeTwigColumn {
+ public:
+  // Returns whether no value is missing; else there are no codes.
+  template <class W>
+  bool make(const DrawnTests& tests, std::uint64_t node_key, const Twig<W>& twig, const FrameColumn& column, Slots node) {
+    std::array<std::uint8_t, kTwigRows> slot_of;
+    std::uint32_t n = 0;
+    for_each_slot(node, [&](std::uint32_t slot) { slot_of[n++] = static_cast<std::uint8_t>(slot); });
+    drawn.make(tests, node_key, column, n, [&](std::uint32_t i) { return twig.frame().dataset_row(twig.row(slot_of[i])); });
+    for (std::uint32_t i = 0; i < n; ++i) codes.of[slot_of[i]] = static_cast<std::uint8_t>(drawn.code(i));
+    return !drawn.has_missing();
+  }
+
+  DrawnColumn drawn;
+  TwigCodes codes;
+};
+
+}  // namespace petiole
