@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/random.hpp"
 
@@ -70,32 +71,52 @@ void DrawnTests::draw_projection(std::uint64_t test_key, std::int32_t feature,
                 {partner, sign * weight_[static_cast<std::size_t>(partner)]}};
 }
 
-void DrawnColumn::start(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column, std::uint32_t n) {
+void DrawnColumn::make(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column) {
   tests_ = &tests;
   feature_ = column.feature;
   column_ = &tests.dataset().columns[static_cast<std::size_t>(feature_)];
   key_ = derive_key(derive_key(node_key, kTests), static_cast<std::uint64_t>(feature_));
   projection_.clear();
   if (!tests.draws_cuts()) tests.draw_projection(key_, feature_, projection_);
-  value_.resize(n);
-  code_.resize(n);
-  if (column_->categorical) category_.resize(n);
-  varies_ = has_missing_ = false;
+  tests.dataset().matrix.visit([this](const auto* data) { read_values(data); });
+  code_.resize(row_.size());
+  if (!varies_) {  // it would only be its partner's test
+    std::fill(code_.begin(), code_.end(), 0);
+    has_missing_ = false;
+    n_codes_ = 1;
+  } else if (tests.draws_cuts()) {
+    code_by_cut();
+  } else {
+    code_by_rank();
+  }
 }
 
-void DrawnColumn::read(std::uint32_t i, RowId row) {
+template <class T>
+void DrawnColumn::read_values(const T* data) {
   const Matrix& matrix = tests_->dataset().matrix;
-  const double cell = matrix.at(row, feature_);
-  if (i == 0) first_ = cell;
-  varies_ |= !(cell == first_ || (std::isnan(cell) && std::isnan(first_)));
-  double value = cell;
-  if (!projection_.empty()) value = projected(projection_, matrix, row);
-  if (column_->categorical) {
-    category_[i] = std::isnan(cell) && tests_->missing_is_a_category() ? column_->n_codes : cell;
-    value = place_of(category_[i]);
+  const std::size_t n = row_.size();
+  const T* cells = data + feature_ * matrix.column_stride;
+  const auto cell = [&](std::size_t i) { return static_cast<double>(cells[row_[i] * matrix.row_stride]); };
+  value_.resize(n);
+  const double first = cell(0);
+  bool any_other = false, any_missing = false;
+  for (std::size_t i = 0; i < n; ++i) {
+    value_[i] = cell(i);
+    any_other |= value_[i] != first;
+    any_missing |= std::isnan(value_[i]);
   }
-  value_[i] = value;
-  has_missing_ |= std::isnan(value);
+  const auto is_nan = [](double value) { return std::isnan(value); };
+  varies_ = any_other && !(any_missing && std::all_of(value_.begin(), value_.end(), is_nan));
+  if (column_->categorical) {
+    category_ = value_;
+    const bool own = tests_->missing_is_a_category();
+    for (double& category : category_) category = own && std::isnan(category) ? column_->n_codes : category;
+    std::transform(category_.begin(), category_.end(), value_.begin(), [this](double of) { return place_of(of); });
+  } else if (!projection_.empty()) {
+    for (std::size_t i = 0; i < n; ++i)
+      value_[i] = projected(projection_.data(), projection_.size(), data + row_[i] * matrix.row_stride, matrix.column_stride);
+  }
+  has_missing_ = std::any_of(value_.begin(), value_.end(), is_nan);
 }
 
 // Categories are put in random places, so that cutting at random makes two random sets of them.
@@ -103,32 +124,60 @@ double DrawnColumn::place_of(double category) const {
   return std::isnan(category) ? category : fraction(derive_key(key_, static_cast<std::uint64_t>(category) + 1));
 }
 
-void DrawnColumn::code_values() {
-  if (!varies_) {  // it would only be its partner's test
-    std::fill(code_.begin(), code_.end(), 0);
-    has_missing_ = false;
-    n_codes_ = 1;
-  } else if (tests_->draws_cuts()) {
-    code_by_cut();
-  } else {
-    code_by_rank();
+void DrawnColumn::code_by_rank() {
+  if (value_.size() <= kTwigRows)
+    count_smaller();
+  else
+    rank_in_buckets();
+  for (std::size_t i = 0; has_missing_ && i < value_.size(); ++i)
+    if (std::isnan(value_[i])) code_[i] = n_codes_;
+}
+
+// Few values need not be sorted: codes may leave numbers out.
+void DrawnColumn::count_smaller() {
+  n_codes_ = static_cast<std::uint32_t>(value_.size());
+  for (std::size_t i = 0; i < value_.size(); ++i) {
+    const double here = value_[i];
+    std::uint32_t n_smaller = 0;
+    for (const double value : value_) n_smaller += value < here;
+    code_[i] = n_smaller;
   }
 }
 
-void DrawnColumn::code_by_rank() {
-  sorted_.clear();
-  for (std::uint32_t i = 0; i < value_.size(); ++i)
-    if (!std::isnan(value_[i])) sorted_.push_back({value_[i], i});
-  std::sort(sorted_.begin(), sorted_.end(), [](const Placed& a, const Placed& b) { return a.value < b.value; });
-  distinct_.clear();
-  for (const Placed& placed : sorted_) {
-    if (distinct_.empty() || distinct_.back() != placed.value) distinct_.push_back(placed.value);
-    code_[placed.at] = static_cast<std::uint32_t>(distinct_.size() - 1);
+// As many buckets of equal width as values, each sorted by itself: mostly a few values, or equal ones.
+void DrawnColumn::rank_in_buckets() {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double value : value_) {
+    low = value < low ? value : low;
+    high = value > high ? value : high;
   }
-  n_codes_ = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(distinct_.size()));
-  if (!has_missing_) return;
+  const auto n_buckets = static_cast<std::uint32_t>(value_.size());
+  const double scale = (n_buckets - 1) / (high - low);
+  const bool one_bucket = !std::isfinite(scale);
+  bucket_.resize(value_.size());
+  start_.assign(std::size_t{n_buckets} + 1, 0);
+  for (std::size_t i = 0; i < value_.size(); ++i) {
+    if (std::isnan(value_[i])) continue;
+    bucket_[i] = one_bucket ? 0 : std::min(n_buckets - 1, static_cast<std::uint32_t>((value_[i] - low) * scale));
+    ++start_[bucket_[i] + 1];
+  }
+  std::partial_sum(start_.begin(), start_.end(), start_.begin());
+  sorted_.resize(value_.size());
   for (std::uint32_t i = 0; i < value_.size(); ++i)
-    if (std::isnan(value_[i])) code_[i] = n_codes_;
+    if (!std::isnan(value_[i])) sorted_[start_[bucket_[i]]++] = {value_[i], i};
+  // Now start_[b] is where bucket b ends.
+  std::uint32_t begin = 0, code = 0;
+  for (std::uint32_t b = 0; b < n_buckets; begin = start_[b++]) {
+    const auto first = sorted_.begin() + begin, end = sorted_.begin() + start_[b];
+    if (first == end) continue;
+    const auto differs = [&](const Placed& placed) { return placed.value != first->value; };
+    if (std::any_of(first, end, differs))
+      std::sort(first, end, [](const Placed& a, const Placed& b) { return a.value < b.value; });
+    double last = first->value;
+    for (auto placed = first; placed != end; last = placed++->value) code_[placed->at] = code += placed->value != last;
+    ++code;
+  }
+  n_codes_ = std::max<std::uint32_t>(1, code);
 }
 
 void DrawnColumn::code_by_cut() {
@@ -140,32 +189,42 @@ void DrawnColumn::code_by_cut() {
   n_codes_ = low < high ? 2 : 1;
   cut_ = std::lerp(low, high, fraction(key_));
   if (!(cut_ < high)) cut_ = low;
-  for (std::uint32_t i = 0; i < value_.size(); ++i)
-    code_[i] = std::isnan(value_[i]) ? n_codes_ : n_codes_ == 2 && value_[i] > cut_;
+  for (std::size_t i = 0; i < value_.size(); ++i) code_[i] = value_[i] > cut_;
+  for (std::size_t i = 0; has_missing_ && i < value_.size(); ++i)
+    if (std::isnan(value_[i])) code_[i] = n_codes_;
 }
 
-void DrawnColumn::describe(std::uint32_t low, std::uint32_t high, SplitRule& rule) const {
+void DrawnColumn::describe(std::uint32_t cut, SplitRule& rule) const {
   rule.projection = projection_;
   if (column_->categorical)
     describe_subset(rule);
   else
-    rule.threshold = tests_->draws_cuts() ? cut_ : midpoint(distinct_[low], distinct_[high]);
-}
-
-// Both sets of categories. Those that are absent here are treated as missing.
-void DrawnColumn::describe_subset(SplitRule& rule) const {
-  std::vector<std::int32_t> branch(std::size_t{column_->n_codes} + 1, -1);
-  for (std::uint32_t i = 0; i < value_.size(); ++i)
-    if (!std::isnan(value_[i])) branch[static_cast<std::size_t>(category_[i])] = value_[i] > cut_;
-  if (tests_->missing_is_a_category()) rule.missing_branch = branch.back();
-  rule.category_branch.assign(branch.begin(), branch.end() - 1);
+    rule.threshold = tests_->draws_cuts() ? cut_ : threshold(cut);
 }
 
 void DrawnColumn::describe(const Candidate& candidate, SplitRule& rule) const {
   if (candidate.known_or_missing)
     rule.projection = projection_;
   else
-    describe(candidate.cut, candidate.cut + 1, rule);
+    describe(candidate.cut, rule);
+}
+
+double DrawnColumn::threshold(std::uint32_t cut) const {
+  double low = -std::numeric_limits<double>::infinity(), high = -low;
+  for (std::size_t i = 0; i < value_.size(); ++i) {
+    if (code_[i] <= cut) low = std::max(low, value_[i]);
+    else if (!std::isnan(value_[i])) high = std::min(high, value_[i]);
+  }
+  return midpoint(low, high);
+}
+
+// Both sets of categories. Those that are absent here are treated as missing.
+void DrawnColumn::describe_subset(SplitRule& rule) const {
+  std::vector<std::int32_t> branch(std::size_t{column_->n_codes} + 1, -1);
+  for (std::size_t i = 0; i < value_.size(); ++i)
+    if (!std::isnan(value_[i])) branch[static_cast<std::size_t>(category_[i])] = value_[i] > cut_;
+  if (tests_->missing_is_a_category()) rule.missing_branch = branch.back();
+  rule.category_branch.assign(branch.begin(), branch.end() - 1);
 }
 
 }  // namespace petiole

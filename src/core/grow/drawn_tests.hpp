@@ -37,30 +37,33 @@ class DrawnTests {
 // A test drawn for the rows of a node, and their codes under it.
 class DrawnColumn {
  public:
-  // Row i of n is row_of(i) of the dataset.
+  // The rows of a node, for all its columns: row i of n is row_of(i) of the dataset.
   template <class RowOf>
-  void make(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column, std::uint32_t n, RowOf&& row_of) {
-    start(tests, node_key, column, n);
-    for (std::uint32_t i = 0; i < n; ++i) read(i, row_of(i));
-    code_values();
+  void enter(std::uint32_t n, RowOf&& row_of) {
+    row_.resize(n);
+    for (std::uint32_t i = 0; i < n; ++i) row_[i] = row_of(i);
   }
+
+  void make(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column);
 
   std::uint32_t n_codes() const { return n_codes_; }  // that many means missing
   bool has_missing() const { return has_missing_; }
-  std::uint32_t code(std::uint32_t i) const { return code_[i]; }
+  const std::vector<std::uint32_t>& codes() const { return code_; }
 
-  // Says what is tested, where the codes next to the cut are these two.
-  void describe(std::uint32_t low, std::uint32_t high, SplitRule& rule) const;
+  // Says what is tested by a cut: codes up to this one are on the left.
+  void describe(std::uint32_t cut, SplitRule& rule) const;
   // The same for a candidate, whose rule has a threshold already if the test is whether a value is known.
   void describe(const Candidate& candidate, SplitRule& rule) const;
 
  private:
-  void start(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column, std::uint32_t n);
-  void read(std::uint32_t i, RowId row);
+  template <class T>
+  void read_values(const T* data);
   double place_of(double category) const;
-  void code_values();
   void code_by_rank();
+  void count_smaller();
+  void rank_in_buckets();
   void code_by_cut();
+  double threshold(std::uint32_t cut) const;
   void describe_subset(SplitRule& rule) const;
 
   struct Placed {
@@ -73,29 +76,34 @@ class DrawnColumn {
   std::int32_t feature_ = -1;
   std::uint64_t key_ = 0;
   std::vector<ProjectionTerm> projection_;  // empty: the column alone
-  double first_ = 0;                        // of the column
-  bool varies_ = false;                     // the column itself does, in these rows
-  std::vector<double> value_;               // NaN: missing
-  std::vector<double> category_;            // of categorical columns, whose values are random numbers
+  std::vector<RowId> row_;
+  std::vector<double> value_;     // NaN: missing
+  std::vector<double> category_;  // of categorical columns, whose values are random numbers
+  bool varies_ = false;           // the column itself does, in these rows
+  bool has_missing_ = false;
   std::vector<std::uint32_t> code_;
   std::uint32_t n_codes_ = 0;
-  bool has_missing_ = false;
+  double cut_ = 0;  // where values are not ranked
+  std::vector<std::uint32_t> bucket_, start_;
   std::vector<Placed> sorted_;
-  std::vector<double> distinct_;  // by code, where values are ranked
-  double cut_ = 0;                // where they are not
 };
 
 // A drawn column by rows of a frame, as the search and the partition read columns.
 class MadeColumn {
  public:
+  // Another node comes.
+  void leave() { entered_ = false; }
+
   template <class W>
   const FrameColumn& make(const DrawnTests& tests, std::uint64_t node_key, const Frame& frame, const FrameColumn& column,
                           const Entry<W>* entries, std::uint32_t n) {
-    drawn.make(tests, node_key, column, n, [&](std::uint32_t i) { return frame.dataset_row(entries[i].row); });
+    if (!std::exchange(entered_, true)) drawn.enter(n, [&](std::uint32_t i) { return frame.dataset_row(entries[i].row); });
+    drawn.make(tests, node_key, column);
     make_room(frame.n_rows, drawn.n_codes());
+    const std::uint32_t* made = drawn.codes().data();
     codes_.visit([&](auto* codes) {
       using Code = std::remove_pointer_t<decltype(codes)>;
-      for (std::uint32_t i = 0; i < n; ++i) codes[entries[i].row] = static_cast<Code>(drawn.code(i));
+      for (std::uint32_t i = 0; i < n; ++i) codes[entries[i].row] = static_cast<Code>(made[i]);
     });
     column_ = {&codes_, drawn.n_codes(), column.feature, false, drawn.has_missing(), kUnknownWeight, true};
     return column_;
@@ -111,6 +119,7 @@ class MadeColumn {
     if (codes_.size() < n_rows || codes_.width() != fresh.width()) codes_ = Codes(n_rows, std::uint64_t{n_codes} + 1);
   }
 
+  bool entered_ = false;
   Codes codes_;
   FrameColumn column_;
 };
@@ -118,19 +127,29 @@ class MadeColumn {
 // The same by slots of a twig's node.
 class MadeTwigColumn {
  public:
+  void leave() { entered_ = false; }
+
   // Returns whether no value is missing; else there are no codes.
   template <class W>
   bool make(const DrawnTests& tests, std::uint64_t node_key, const Twig<W>& twig, const FrameColumn& column, Slots node) {
-    std::array<std::uint8_t, kTwigRows> slot_of;
-    std::uint32_t n = 0;
-    for_each_slot(node, [&](std::uint32_t slot) { slot_of[n++] = static_cast<std::uint8_t>(slot); });
-    drawn.make(tests, node_key, column, n, [&](std::uint32_t i) { return twig.frame().dataset_row(twig.row(slot_of[i])); });
-    for (std::uint32_t i = 0; i < n; ++i) codes.of[slot_of[i]] = static_cast<std::uint8_t>(drawn.code(i));
-    return !drawn.has_missing();
+    if (!std::exchange(entered_, true)) {
+      std::uint32_t n = 0;
+      for_each_slot(node, [&](std::uint32_t slot) { slot_of_[n++] = static_cast<std::uint8_t>(slot); });
+      drawn.enter(n, [&](std::uint32_t i) { return twig.frame().dataset_row(twig.row(slot_of_[i])); });
+    }
+    drawn.make(tests, node_key, column);
+    if (drawn.has_missing()) return false;
+    const std::vector<std::uint32_t>& made = drawn.codes();
+    for (std::size_t i = 0; i < made.size(); ++i) codes.of[slot_of_[i]] = static_cast<std::uint8_t>(made[i]);
+    return true;
   }
 
   DrawnColumn drawn;
   TwigCodes codes;
+
+ private:
+  bool entered_ = false;
+  std::array<std::uint8_t, kTwigRows> slot_of_;
 };
 
 }  // namespace petiole

@@ -250,7 +250,7 @@ class Grower {
     SplitRule rule;
     if (tests_.replaces(column)) {  // has_missing has made its codes
       put_sides(task, twig_.sides_of(made_in_twig_.codes, twig_cuts_[chosen]));
-      made_in_twig_.drawn.describe(twig_cuts_[chosen].low, twig_cuts_[chosen].high, rule);
+      made_in_twig_.drawn.describe(twig_cuts_[chosen].low, rule);
     } else if (column.categorical) {
       Routing routing = route_categorical(column, candidate);
       rule = std::move(routing.rule);
@@ -293,6 +293,7 @@ class Grower {
   template <class Search>
   void find_candidates(std::uint64_t key, const Frame& frame, Search&& search) {
     const auto n_features = static_cast<int>(dataset_.columns.size());
+    if (tests_.any()) leave_node();
     key_ = key;
     if (options_.max_features == 0 || options_.max_features >= n_features) {
       columns_.resize(frame.columns.size());
@@ -317,6 +318,11 @@ class Grower {
       body(static_cast<std::size_t>(thread), first + static_cast<std::size_t>(item), 1);
     });
     for (std::size_t i = first; i < columns_.size(); ++i) candidates_[i].left_known = false;  // it is in threads' scratch
+  }
+
+  void leave_node() {
+    for (MadeColumn& made : made_) made.leave();
+    made_in_twig_.leave();
   }
 
   // Candidates of columns that may be replaced by others that are made for the node.
