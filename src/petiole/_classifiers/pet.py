@@ -53,11 +53,11 @@ class PETClassifier(Updatable, TreeBasedClassifier):
     max_bins : int or None, default=None
         None tries every cut. A number puts each numeric feature into at most that many bins of equal weight first.
     splits : {"best", "oblique", "random"}, default="best"
-        What is tried of each feature at a node. "best" tries all cuts. "oblique" tries all cuts of the sum or difference
-        of a numeric feature and another one, drawn at random and scaled to like spreads; categorical features are
-        tried as by "best". "random" tries one cut, drawn between the smallest and the largest value at the node
-        (as in extra-trees), and for ``nominal_splits="binary"`` one random set of categories. The last two make
-        single trees worse and trees of a forest more diverse.
+        What is tried of each feature at a node. "best" tries all cuts. "oblique" tries all cuts of a numeric feature
+        plus or minus another one, which is drawn at random, both divided by about their standard deviations;
+        categorical features are tried as by "best". "random" tries one cut, drawn between the smallest and the largest
+        value at the node (as in extra-trees), and for ``nominal_splits="binary"`` one random set of categories. Both
+        are meant for forests, whose trees they make more different from each other.
     categorical_features : "from_dtype", list of names or indices, boolean mask or None, default="from_dtype"
         Categorical columns. By default these are the columns of strings, booleans and categoricals.
     nominal_splits : {"multiway", "binary"}, default="multiway"

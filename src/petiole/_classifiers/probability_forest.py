@@ -57,7 +57,8 @@ class ProbabilityForestClassifier(ForestClassifier):
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
     criterion, max_depth, min_samples_leaf, max_bins, splits, categorical_features, nominal_splits, missing, \
-threshold, pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
+threshold, pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, \
+n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that single rows may be leaves (``min_samples_leaf=1``), rows count
         once (``count="distinct"``) and categorical splits are binary by default.
 

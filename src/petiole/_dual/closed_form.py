@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._classifiers.base import has_oblique_splits
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.base import has_oblique_splits
 from petiole._classifiers.ensemble import ForestClassifier
 from petiole._classifiers.fitting import forest_estimate_of
 from petiole._classifiers.mob_esp import MOBESPClassifier
@@ -228,8 +228,8 @@ def soft_model(model: Any, *, vote: bool = False) -> SoftModel:
     """The soft version of a fitted classifier; with ``vote`` a tree gives the share of votes, not of probabilities."""
     if has_oblique_splits(model):
         raise ValueError(
-            "splits='oblique': what a sum of columns is under noise depends on all of them together, which has no closed "
-            "form over several splits: use mode='monte_carlo', or a model with splits='best' or 'random'"
+            "splits='oblique': noise on one column moves all sums that it is part of, and what several such splits do "
+            "together has no closed form: use mode='monte_carlo', or a model with splits='best' or 'random'"
         )
     if isinstance(model, ForestClassifier):
         return SoftForest(forest_estimate_of(model))
