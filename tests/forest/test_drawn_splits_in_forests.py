@@ -1,4 +1,4 @@
-"""Forests of trees with drawn splits: all ways through a forest agree with its trees; what cannot be done is refused."""
+"""Forests of trees with drawn splits: all ways through one agree with its trees; what cannot be done is refused."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def _pet(draw: Draw, problem: Problem) -> PETClassifier:
     extra = {"pruning_fraction": lambda: draw.one(0.01, 0.5, 0.99)}
     model = PETClassifier(smoothing=random_smoothing(draw, problem), **_growth(draw, problem), **draw.some(extra))
     if draw.chance(0.1) and model.pruning != "pruning_set":
-        model.set_params(random_state=None, max_features=None)  # nothing is drawn then
+        model.set_params(random_state=None, max_features=None, splits="best")  # nothing is drawn then
     return model
 
 
