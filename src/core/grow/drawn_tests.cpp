@@ -38,7 +38,7 @@ double weight_in_sums(const Dataset& dataset, std::int64_t feature) {
 
 }  // namespace
 
-DrawnTests::DrawnTests(const Dataset& dataset, const GrowOptions& options) : dataset_(dataset), options_(options) {
+DrawnTests::DrawnTests(const Dataset& dataset, const GrowOptions& options) : dataset_(dataset), options_(options), any_(options.splits != Splits::best) {
   if (options.splits != Splits::oblique) return;
   weight_.assign(dataset.columns.size(), 0.0);
   position_.resize(dataset.columns.size());
@@ -49,15 +49,9 @@ DrawnTests::DrawnTests(const Dataset& dataset, const GrowOptions& options) : dat
   }
 }
 
-bool DrawnTests::replaces(const FrameColumn& column) const {
-  switch (options_.splits) {
-    case Splits::oblique:
-      return weight_[static_cast<std::size_t>(column.feature)] > 0 && summable_.size() > 1;
-    case Splits::random:
-      return !column.categorical || options_.nominal_splits == NominalSplits::binary;
-    default:
-      return false;
-  }
+bool DrawnTests::is_drawn(const FrameColumn& column) const {
+  if (draws_cuts()) return !column.categorical || options_.nominal_splits == NominalSplits::binary;
+  return weight_[static_cast<std::size_t>(column.feature)] > 0 && summable_.size() > 1;
 }
 
 void DrawnTests::draw_projection(std::uint64_t test_key, std::int32_t feature,

@@ -15,10 +15,10 @@ class DrawnTests {
  public:
   DrawnTests(const Dataset& dataset, const GrowOptions& options);
 
-  bool any() const { return options_.splits != Splits::best; }
+  bool any() const { return any_; }
   bool draws_cuts() const { return options_.splits == Splits::random; }
   // Whether the search looks at something else than the codes of this column.
-  bool replaces(const FrameColumn& column) const;
+  bool replaces(const FrameColumn& column) const { return any() && is_drawn(column); }
 
   // A numeric column together with another, each divided by about its standard deviation.
   void draw_projection(std::uint64_t test_key, std::int32_t feature, std::vector<ProjectionTerm>& projection) const;
@@ -27,8 +27,11 @@ class DrawnTests {
   bool missing_is_a_category() const { return options_.missing == Missing::separate; }
 
  private:
+  bool is_drawn(const FrameColumn& column) const;
+
   const Dataset& dataset_;
   const GrowOptions& options_;
+  bool any_;
   std::vector<double> weight_;            // of each feature in a sum; 0: it is never part of one
   std::vector<std::int32_t> summable_;    // features with a weight
   std::vector<std::size_t> position_;     // of each feature among them

@@ -14,6 +14,7 @@
 #include "grow/split.hpp"
 #include "grow/task.hpp"
 #include "grow/twig.hpp"
+#include "grow/view_rows.hpp"
 #include "grow/whole_weights.hpp"
 
 namespace petiole {
@@ -186,7 +187,6 @@ class Grower {
       }
       if (!column.categorical && !has_missing(column, columns_[i], task)) {
         candidates_[i] = twig_.find(columns_[i], twig_cuts_[i]);
-        candidates_[i].column = columns_[i];
         continue;
       }
       if (view_.n == 0) view_node(task);
@@ -270,23 +270,8 @@ class Grower {
       twig_pending_.push_back({first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
   }
 
-  // Numbers the labels among the classes present at the node, as class_counts_ has them.
   void view_rows(const Frame& frame, const Entry<W>* entries, std::uint32_t n) {
-    view_.frame = &frame;
-    view_.entries = entries;
-    view_.n = n;
-    view_.class_totals.clear();
-    view_.class_scale.clear();
-    view_.weight = 0;
-    local_class_.resize(class_counts_.size());
-    for (std::size_t k = 0; k < local_class_.size(); ++k) {
-      local_class_[k] = static_cast<ClassId>(view_.class_totals.size());
-      if (class_counts_[k] <= 0) continue;
-      view_.class_totals.push_back(class_counts_[k]);
-      view_.class_scale.push_back(options_.class_scale.empty() ? 1.0 : options_.class_scale[k]);
-      view_.weight += static_cast<double>(class_counts_[k]);
-    }
-    view_.local_class = view_.class_totals.size() == local_class_.size() ? nullptr : local_class_.data();
+    show_rows(frame, entries, n, class_counts_, options_.class_scale, local_class_, view_);
   }
 
   // search(first) fills candidates_ for columns_[first..].

@@ -309,6 +309,18 @@ Candidate Twig<W>::find(const TwigCodes& codes, TwigCut& cut) {
 }
 
 template <class W>
+Candidate Twig<W>::find(std::int32_t column, TwigCut& cut) {
+  Candidate candidate = find(ranked(static_cast<std::size_t>(column)).codes, cut);
+  candidate.column = column;
+  return candidate;
+}
+
+template <class W>
+TwigSides Twig<W>::sides_of(std::int32_t column, TwigCut cut) {
+  return sides_of(ranked(static_cast<std::size_t>(column)).codes, cut);
+}
+
+template <class W>
 TwigSides Twig<W>::sides_of(const TwigCodes& codes, TwigCut cut) const {
   const std::uint8_t* of = codes.of.data();
   return {node_ & slots_up_to(of, cut.low), first_slot(node_ & slots_equal_to(of, cut.low)),

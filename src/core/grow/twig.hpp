@@ -66,8 +66,8 @@ class Twig {
   Slots missing(std::int32_t column) { return ranked(static_cast<std::size_t>(column)).missing; }
 
   // For a numeric column with a value in every slot of the node.
-  Candidate find(std::int32_t column, TwigCut& cut) { return find(codes_of(column), cut); }
-  TwigSides sides_of(std::int32_t column, TwigCut cut) { return sides_of(codes_of(column), cut); }
+  Candidate find(std::int32_t column, TwigCut& cut);
+  TwigSides sides_of(std::int32_t column, TwigCut cut);
   // The same for codes that were made for this node, below kTwigRows.
   Candidate find(const TwigCodes& codes, TwigCut& cut);
   TwigSides sides_of(const TwigCodes& codes, TwigCut cut) const;
@@ -80,7 +80,6 @@ class Twig {
   };
 
   const RankedColumn& ranked(std::size_t column);
-  const TwigCodes& codes_of(std::int32_t column) { return ranked(static_cast<std::size_t>(column)).codes; }
   void rank(const FrameColumn& column, RankedColumn& ranked);
   template <class C>
   Candidate best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& cut);

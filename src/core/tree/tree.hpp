@@ -60,11 +60,9 @@ class TreeBuilder {
     const auto first = static_cast<NodeId>(nodes_.size());
     nodes_[static_cast<std::size_t>(parent)] = {rule.threshold, rule.feature, rule.missing_branch, first, n_children,
                                                 static_cast<std::int32_t>(category_branch_.size()),
-                                                static_cast<std::int32_t>(rule.category_branch.size()),
-                                                static_cast<std::int32_t>(projection_.size()),
-                                                static_cast<std::int32_t>(rule.projection.size())};
+                                                static_cast<std::int32_t>(rule.category_branch.size())};
     category_branch_.insert(category_branch_.end(), rule.category_branch.begin(), rule.category_branch.end());
-    projection_.insert(projection_.end(), rule.projection.begin(), rule.projection.end());
+    for (const ProjectionTerm& term : rule.projection) projection_.push_back({parent, term});
     add_nodes(n_children);
     return first;
   }
@@ -121,15 +119,20 @@ class TreeBuilder {
     NodeId first_child = -1;
     std::int32_t n_children = 0;
     std::int32_t category_start = 0, n_categories = 0;
-    std::int32_t projection_start = 0, n_terms = 0;
+  };
+  // Terms are apart from nodes, of which few trees have any. Those of a node follow each other.
+  struct NodeTerm {
+    NodeId node;
+    ProjectionTerm term;
   };
 
   void put_projections(const std::vector<NodeId>& order, Tree& tree) const {
+    std::vector<std::size_t> first(nodes_.size(), projection_.size());
+    for (std::size_t t = projection_.size(); t-- > 0;) first[static_cast<std::size_t>(projection_[t].node)] = t;
     tree.projection_start.assign(1, 0);
     for (const NodeId id : order) {
-      const Node& node = nodes_[static_cast<std::size_t>(id)];
-      const auto terms = projection_.begin() + node.projection_start;
-      tree.projection.insert(tree.projection.end(), terms, terms + node.n_terms);
+      for (std::size_t t = first[static_cast<std::size_t>(id)]; t < projection_.size() && projection_[t].node == id; ++t)
+        tree.projection.push_back(projection_[t].term);
       tree.projection_start.push_back(static_cast<std::int32_t>(tree.projection.size()));
     }
   }
@@ -163,7 +166,7 @@ class TreeBuilder {
   std::size_t width_ = 0;  // of the table of counts
   std::vector<Node> nodes_;
   std::vector<std::int32_t> category_branch_;
-  std::vector<ProjectionTerm> projection_;
+  std::vector<NodeTerm> projection_;
   std::vector<double> counts_;
 };
 
