@@ -3,10 +3,13 @@ BUILD ?= build/core
 FUZZ_SECONDS ?= 300
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: test lint types docs sanitize fuzz forge kills bench
+.PHONY: test oldest lint types docs sanitize cross fuzz forge kills bench
 
 test:      ## everything works
 	pytest -n auto
+
+oldest:    ## everything works with the oldest dependencies that pyproject.toml names
+	.ci/oldest -n auto
 
 lint:      ## the code is in shape
 	ruff check . && ruff format --check .
@@ -15,7 +18,7 @@ types:     ## the public surface is typed
 	mypy
 
 docs:      ## every page builds, and no link is dead (the site is in build/site)
-	mkdocs build --strict
+	python docs/prepare.py && zensical build --config-file mkdocs.yml --strict --clean
 
 sanitize:  ## the C++ core has no memory error and no undefined behaviour
 	cmake -S . -B $(BUILD)-sanitize -DPETIOLE_TESTS=ON -DPETIOLE_SANITIZE=ON
@@ -28,6 +31,9 @@ forge:     ## forged model files are refused or give probabilities
 
 kills:     ## commands that are killed leave whole files, and a later run cleans up
 	python tests/cli/kill_writers.py --kills 50
+
+cross:     ## the C++ core works on other processors and systems, as far as emulators tell
+	.ci/cross
 
 # The extension is loaded into a Python that knows nothing of sanitizers, so their libraries come first, and the library
 # that throws exceptions with them. Python does not free all it has at its end, which is no leak.

@@ -29,8 +29,10 @@ void bind_log_pool(nb::module_& m);
 void bind_vote_tables(nb::module_& m);
 void bind_counts(nb::module_& m);
 void bind_soft(nb::module_& m);
+void bind_boost(nb::module_& m);
 void bind_estimate(nb::module_& m);
 void bind_lazy(nb::module_& m);
+void bind_linear(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
 nb::dict to_arrays(Tree&& tree);

@@ -18,6 +18,8 @@ NB_MODULE(_core, m) {
   petiole::bindings::bind_vote_tables(m);
   petiole::bindings::bind_counts(m);
   petiole::bindings::bind_soft(m);
+  petiole::bindings::bind_boost(m);
   petiole::bindings::bind_estimate(m);
   petiole::bindings::bind_lazy(m);
+  petiole::bindings::bind_linear(m);
 }

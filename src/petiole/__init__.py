@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from petiole import comparison, datasets, decisions, metrics, smoothing
     from petiole._classifiers.bagging import BaggedPETClassifier
+    from petiole._classifiers.boosted import BoostedPETClassifier
     from petiole._classifiers.constant import ConstantClassifier
     from petiole._classifiers.mob_esp import MOBESPClassifier
     from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
@@ -29,6 +30,7 @@ __all__ = [
     "BaggedPETClassifier",
     "BinnedNaiveBayesClassifier",
     "BinningCalibrator",
+    "BoostedPETClassifier",
     "ConstantClassifier",
     "CostSensitiveClassifier",
     "DualPerturbCombineClassifier",
@@ -55,6 +57,7 @@ _MODULE_OF = {
     "BaggedPETClassifier": "_classifiers.bagging",
     "BinnedNaiveBayesClassifier": "_classifiers.naive_bayes",
     "BinningCalibrator": "calibrators",
+    "BoostedPETClassifier": "_classifiers.boosted",
     "ConstantClassifier": "_classifiers.constant",
     "CostSensitiveClassifier": "decisions",
     "DualPerturbCombineClassifier": "_dual.classifier",

@@ -84,10 +84,12 @@ class Bar:
         self._what = what
 
     def start(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as RichProgress
-
+        try:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as RichProgress
+        except ImportError as error:
+            raise ImportError("a progress bar needs rich: pip install rich") from error
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),

@@ -76,6 +76,18 @@ def test_quadratic_against_naive(seed):
     assert (np.diff(found) >= 0).all()
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_parabola_that_may_fall_against_naive(seed):
+    proba, labels, weights = tied_problem(seed, 20, 2)
+    scores, labels = proba[:, 1], (np.abs(proba[:, 1] - 0.5) < 0.2).astype(int)
+    queries = [0.02, 0.5, 0.97]
+    found = QuadraticCalibrator(0.5, 0.02, monotone=False).fit(scores, labels, weights).predict(queries)
+    many = repeated(scores.tolist(), weights), repeated(labels.tolist(), weights)
+    expected = [naive.spline(*many, 2, 0.5, 0.0, 0.02, query, least_slope=None) for query in queries]
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+    assert found[0] < found[1] > found[2]
+
+
 @pytest.mark.parametrize(("seed", "smoothing"), [(0, 0.1), (1, 1.0), (2, 20.0)])
 def test_spline_against_naive(seed, smoothing):
     proba, labels, weights = tied_problem(seed, 20, 2)
@@ -267,6 +279,7 @@ def test_the_matrix_finds_classes_that_are_confused():
         (StructuredMatrixCalibrator(off_diagonal_penalty=-1), "off_diagonal_penalty=-1: must be a number at least"),
         (StructuredMatrixCalibrator(intercept_penalty="1"), "intercept_penalty='1': must be a number at least"),
         (QuadraticCalibrator(float("nan")), "penalty=nan: must be a number at least 0.001"),
+        (QuadraticCalibrator(monotone="no"), "monotone='no': must be one of True, False"),
         (SplineCalibrator(1), "n_knots=1: must be a whole number at least 2"),
         (SplineCalibrator(10_000), "n_knots=10000: must be at most 1000"),
         (SplineCalibrator(smoothing="cv"), "smoothing='cv': must be one of 'auto', or a number between 0 and 1e"),

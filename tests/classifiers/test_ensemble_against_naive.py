@@ -33,11 +33,15 @@ from ensemble_cases import (
 )
 from petiole import BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier
 from petiole._classifiers.base import encode_queries, encode_training
-from petiole._forest.log_pool import CLASS_RIDGE, INTERCEPT_RIDGE, MEAN_RIDGE, fit_pool
+from petiole._forest.log_pool import Ridges, fit_pool
 from petiole._tree.growing import grow_tree
 from petiole._tree.plan import TreePlan
 from petiole.export.sklearn import trees_from_sklearn
 from petiole.smoothing import MEstimate
+
+RIDGES = Ridges()
+# The slow version knows statistics of leaves alone.
+FOREST_ALONE = ("forest",)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*rows are in the samples of all trees"),
@@ -586,9 +590,9 @@ def pool_objective(components, labels, weights, floor):
         n = len(components) - 1  # the base rates come last and start at 0, the others at 1 / n
         for c, of_classes in enumerate(of_components):
             mean = np.mean(of_classes)
-            loss += MEAN_RIDGE / 2 * (mean - (1 / n if c < n else 0)) ** 2
-            loss += CLASS_RIDGE / 2 * np.sum((of_classes - mean) ** 2)
-        return loss + INTERCEPT_RIDGE / 2 * np.sum(intercepts**2)
+            loss += RIDGES.mean / 2 * (mean - (1 / n if c < n else 0)) ** 2
+            loss += RIDGES.classes / 2 * np.sum((of_classes - mean) ** 2)
+        return loss + RIDGES.intercepts / 2 * np.sum(intercepts**2)
 
     return objective
 
@@ -618,7 +622,7 @@ KINDS = st.sampled_from(["sqrt", ("sqrt", 1), (1, None, "sqrt")])
 def pooled(case, **parameters):
     """A probability forest with all components, whose coarse nodes are neither all leaves nor all roots."""
     shared = {"components": EVERY_COMPONENT, "coarse_rows": int(case.random.choice([3, 8, 30])), **parameters}
-    return case.fit(ProbabilityForestClassifier, **shared)
+    return case.fit(ProbabilityForestClassifier, members=FOREST_ALONE, **shared)
 
 
 @BOTH_COUNTS
@@ -688,7 +692,7 @@ def test_a_pool_has_the_least_loss(n_classes, weighted):
 
 def test_a_pool_is_learned_from_rows_that_all_kinds_of_trees_know():
     X, y = numeric_data(60, n_classes=2)
-    model = ProbabilityForestClassifier(8, oob_score=True, random_state=0).fit(X, y)
+    model = ProbabilityForestClassifier(8, members=FOREST_ALONE, oob_score=True, random_state=0).fit(X, y)
     parts = slow_parts(model, X, y)
     honest = with_prior(parts, [part.out_of_bag(model.components) for part in parts])
     asked = ~np.isnan([part[:, 0] for part in honest]).any(axis=0)
@@ -702,7 +706,7 @@ def test_coarse_counts_leave_out_the_whole_of_a_row_in_several_leaves():
     X, y = numeric_data(40, 1, n_classes=2)
     X[0] = np.nan
     shared = {"max_features": 1, "components": ("coarse",), "coarse_rows": 40, "bootstrap": "plain", "random_state": 0}
-    model = ProbabilityForestClassifier(30, oob_score=True, **shared).fit(X, y)
+    model = ProbabilityForestClassifier(30, members=FOREST_ALONE, oob_score=True, **shared).fit(X, y)
     others = np.bincount(y[1:]) / 39
     expected = naive.log_pool(
         [others[None], np.bincount(y)[None] / 40], model.pool_weights_, model.pool_intercepts_, model.floor
@@ -744,7 +748,9 @@ def all_in_one(parts):
 @given(case=cases(max_rows=40), rows=st.sampled_from(["winner", "shared"]))
 def test_mob_esp_of_a_probability_forest(count, case, rows):
     """Each tree has the sample it was grown on."""
-    model = case.fit(ProbabilityForestClassifier, max_features="sqrt", components=("raw",), count=count)
+    model = case.fit(
+        ProbabilityForestClassifier, members=FOREST_ALONE, max_features="sqrt", components=("raw",), count=count
+    )
     forest, queries = all_in_one(slow_parts(model, *case[:3])), queries_for(model, case, 8)
     made = MOBESPClassifier.from_ensemble(model, *case[:3], rows=rows)
     rule = {"oob_weight": 1, "count": count, "vote_trees": list(range(case.n_trees))}

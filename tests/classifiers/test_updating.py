@@ -110,7 +110,8 @@ def test_mob_esp_files_as_the_naive_one(seed, decay):
 def test_the_components_of_a_probability_forest_are_the_naive_ones(decay):
     X, y, w = problem(5, n=90)
     names = ("raw", "eb", "oob", "votes")
-    model = ProbabilityForestClassifier(6, components=names, max_features="sqrt", random_state=0)
+    alone = {"members": ("forest",), "components": names}
+    model = ProbabilityForestClassifier(6, **alone, max_features="sqrt", random_state=0)
     model.set_params(categorical_features=[1]).fit(X[:50], y[:50], w[:50])
     before = forest_of(model, X[:50], y[:50], w[:50])
     forest = naive.with_later_rows(before, X[50:], y[50:], w[50:], decay)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
+import shlex
 import sys
 
 import numpy as np
@@ -145,7 +147,7 @@ def test_standard_input_and_arff(folder, tmp_path):
         ("a,y\n", ["-t", "y"], "there is a header but no row"),
         ("a,y\n1,u\n2,u\n", ["-t", "y"], "all rows of standard input are of the class 'u'"),
         ("a,y\n1,u\n2,\n", ["-t", "y"], "1 of 2 rows of standard input have no class, the first is row 2"),
-        ("y\nu\nv\n", ["-t", "y"], "has no other column than 'y'"),
+        ("y\nu\nv\n", ["-t", "y"], "--target y: standard input has no other column: there is nothing to predict"),
         ("a,y\n1,u\n2,v\n", ["-t", "y", "--nominal", "b"], "--nominal b: standard input has no such column"),
         ("a,y\n1,u\n2,v\n", ["-t", "y", "--drop", "b"], "--drop b: standard input has no such column"),
         ("a,y\n1,u\nx,v\n", ["-t", "y", "--numeric", "a"], "'x' is not a number"),
@@ -232,7 +234,8 @@ def test_weights_in_evaluation(folder, model, tmp_path):
 
 
 def test_what_evaluate_refuses(folder, model, tmp_path):
-    assert "--target is needed" in refused("evaluate", model, folder / "test.csv")
+    run("fit", "sklearn-wine", "-m", "naive-bayes", "-q", "-o", tmp_path / "wine.petiole")
+    assert "--target is needed" in refused("evaluate", tmp_path / "wine.petiole", folder / "test.csv")
     assert "did you mean 'y'?" in refused("evaluate", model, folder / "test.csv", "-t", "yy")
     rows = table(20)
     rows[7]["y"] = "perhaps"
@@ -277,6 +280,47 @@ def test_methods_are_compared_and_the_winner_is_kept(folder, tmp_path):
     assert petiole.load(tmp_path / "w.petiole").encoder_.feature_names == ["size", "town", "grade"]
 
 
+def test_my_estimator_and_costs_of_actions_that_are_no_classes(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_models_of_this_test.py").write_text(
+        "from sklearn.naive_bayes import GaussianNB\ndef make():\n    return GaussianNB()\n"
+    )
+    found = json.loads(
+        run("compare", folder / "train.csv", "-t", "y", "--id", "id", "-m", "pet", "-j", 1, "-q", "--json",
+            "--folds", 2, "--with", "my_models_of_this_test:make", "--with", "sklearn.tree:DecisionTreeClassifier",
+            "--costs", "grant:no=20,grant:yes=-1,refuse:*=0", "--save", tmp_path / "m.petiole").stdout
+    )  # fmt: skip
+    assert {method["name"] for method in found["methods"]} == {"pet", "make", "DecisionTreeClassifier"}
+    assert found["decisions"] == ["grant", "refuse"] and found["cost"] == [[20, -1], [0, 0]]
+    assert type(petiole.load(tmp_path / "m.petiole")).__name__ == "PETClassifier"
+
+
+def test_a_report_has_groups_names_of_rows_and_the_next_commands(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("petiole.report.writing._plotly", lambda: "")
+    arguments = ("compare", folder / "train.csv", "-t", "y", "--id", "id", "-m", "pet,naive-bayes", "-j", 1, "-q")
+    costs = "grant:no=5,grant:yes=-1,refuse:*=0"
+    run(*arguments, "--folds", 2, "--costs", costs, "--report", tmp_path / "page.html", "--by", "town")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<section id="groups"' in page and re.search(r"<td>r\d+</td>", page)
+    nexts = html.unescape(re.search(r'id="next-commands">([^<]+)<', page)[1]).splitlines()
+    assert nexts[0].startswith("petiole fit ") and f"--costs '{costs}'" in nexts[1]
+    monkeypatch.chdir(tmp_path)
+    run(*shlex.split(nexts[0])[1:], "-q", "-j", 1)
+    (tmp_path / "NEW.csv").write_text((folder / "test.csv").read_text())
+    run(*shlex.split(nexts[1])[1:], "-q", "-j", 1)
+    assert {row["decision"] for row in naive_cli.rows_of(tmp_path / "decisions.csv")} <= {"grant", "refuse"}
+    assert "is for the report; add --report" in refused(*arguments, "--by", "town")
+    assert "did you mean 'town'?" in refused(*arguments, "--by", "twon", "--report", tmp_path / "page.html")
+
+
+def test_a_bad_output_is_refused_before_the_work(folder, tmp_path, monkeypatch):
+    def work(*_, **__):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("petiole.study.compare_methods", work)
+    assert "end its name" in refused("compare", folder / "train.csv", "-t", "y", "-o", tmp_path / "scores.xyz")
+
+
 def test_a_test_set_is_used_and_json_is_json(folder, tmp_path):
     rows = naive_cli.rows_of(folder / "test.csv")
     rows[0]["town"] = "Paris"
@@ -290,7 +334,14 @@ def test_a_test_set_is_used_and_json_is_json(folder, tmp_path):
 def test_what_compare_refuses(folder, tmp_path):
     arguments = ("compare", folder / "train.csv", "-t", "y", "--id", "id", "-q", "-j", 1)
     assert "--methods pett: is not known; did you mean 'pet'?" in refused(*arguments, "-m", "pett")
-    assert "'ask' is no class" in refused(*arguments, "--costs", "ask:*=1,*:*=1")
+    assert "end its name with one of" in refused(*arguments, "-o", tmp_path / "table.xyz")
+    assert "--report" in refused(*arguments, "-o", tmp_path / "page.html")
+    assert "write module:object" in refused(*arguments, "--with", "numpy")
+    assert "cannot be imported" in refused(*arguments, "--with", "no_such_module:model")
+    assert "is no estimator" in refused(*arguments, "--with", "math:pi")
+    assert "sklearn.naive_bayes has no 'GausianNB'; did you mean" in refused(
+        *arguments, "--with", "sklearn.naive_bayes:GausianNB"
+    )
     rows = table(20)
     rows[4]["y"] = "maybe"
     path = write(tmp_path / "odd.csv", rows)
@@ -376,6 +427,24 @@ def test_every_method_explains_itself(folder, tmp_path, method, sections):
     assert sum(found["probabilities"].values()) == pytest.approx(1)
     assert "P(" in run("explain", tmp_path / "m.petiole", folder / "test.csv", "--row", 2, "--trees", 1, "-q").stdout
     assert run("info", tmp_path / "m.petiole").exit_code == 0
+
+
+def test_explanations_and_predictions_have_signed_reasons(folder, tmp_path):
+    run("fit", folder / "train.csv", "-t", "y", "--id", "id", "-m", "b-pets", "--set", "n_estimators=6", "-q", "-j", 1,
+        "-o", tmp_path / "m.petiole")  # fmt: skip
+    arguments = ("explain", tmp_path / "m.petiole", folder / "test.csv", "--row", 2, "--class", "yes", "-q")
+    found = json.loads(run(*arguments, "--reasons", 2, "--json").stdout)
+    assert len(found["reasons"]) == 2 and {"column", "value", "contribution"} == found["reasons"][0].keys()
+    added = sum(float(row["adds to P(yes)"]) for row in found["contributions"])
+    assert added == pytest.approx(found["probabilities"]["yes"], abs=0.001)
+    told = run(*arguments).stdout
+    assert "What each column adds" in told and ("Raised by" in told or "Lowered by" in told)
+    rows = read(run("predict", tmp_path / "m.petiole", folder / "test.csv", "--reasons", 2, "-q").stdout)
+    first = found["reasons"][0]
+    assert rows[1]["reason_1"] == f"{first['column']} = {first['value']} ({first['contribution']:+.3f})"
+    assert "reason_2" in rows[0] and "reason_3" not in rows[0]
+    run("fit", folder / "train.csv", "-t", "y", "-m", "naive-bayes", "-q", "-o", tmp_path / "b.petiole")
+    assert "no trees to follow" in refused("predict", tmp_path / "b.petiole", folder / "test.csv", "--reasons", 2)
 
 
 def test_what_explain_refuses(folder, model):

@@ -205,7 +205,9 @@ def test_a_threshold_decides_between_two_classes(tmp_path):
             assert row["decision"] == (positive if float(row[f"p_{positive}"]) > 0.2 else other)
     assert "for a model of two classes" in refused(*arguments[:-1], 1.5)
     assert "leave one of them away" in refused(*arguments, "--costs", "*:*=1")
-    assert "is for --threshold; add that" in refused(*arguments[:-2], "--positive", "no")
+    assert "is for --threshold, --top, --budget and --reasons; add one of them" in refused(
+        *arguments[:-2], "--positive", "no"
+    )
     assert "the classes are no, yes" in refused(*arguments, "--positive", "maybe")
     likeliest = read(run(*arguments[:-2], "--decide").stdout)
     assert all(row["decision"] == row["prediction"] for row in likeliest)
@@ -289,9 +291,9 @@ def test_pyarrow_missing_names_the_extra(folder, tmp_path, monkeypatch):
     path = written(tmp_path / "a.parquet", naive_cli.rows_of(folder / "new.csv"))
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"] + ["pyarrow", "pyarrow.parquet"]:
         monkeypatch.setitem(sys.modules, name, None)
-    assert "pip install 'petiole[arrow]'" in refused("predict", folder / "model.petiole", path, code=1)
+    assert "pip install pyarrow" in refused("predict", folder / "model.petiole", path, code=1)
     arguments = ("predict", folder / "model.petiole", folder / "new.csv", "-o", tmp_path / "o.parquet")
-    assert "pip install 'petiole[arrow]'" in refused(*arguments, code=1)
+    assert "pip install pyarrow" in refused(*arguments, code=1)
     assert not (tmp_path / "o.parquet").exists()
 
 

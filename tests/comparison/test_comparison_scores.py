@@ -309,7 +309,7 @@ def test_diagram_needs_matplotlib(monkeypatch):
         return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", no_matplotlib)
-    with pytest.raises(ImportError, match=r"pip install petiole\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         critical_difference_diagram(NIELSEN)
 
 

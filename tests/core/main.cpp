@@ -13,6 +13,8 @@ int main() {
   estimate_tests();
   soft_tests();
   lazy_tests();
+  linear_tests();
+  boost_tests();
   std::printf("%d passed, %d failed\n", n_passed, n_failed);
   return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -40,6 +40,8 @@ void votes_tests();
 void estimate_tests();
 void soft_tests();
 void lazy_tests();
+void linear_tests();
+void boost_tests();
 
 using Engine = std::mt19937_64;
 

@@ -34,9 +34,10 @@ def values_of(series):
 
 CELLS = st.one_of(
     st.sampled_from(
-        ["", "?", "NA", "1", "2.5", "-3e2", "nan", "x", 'say "hi"', "a,b", "two\nlines", " 7 ", "1_0", "٣"]
+        ["", "?", "NA", "N/A", "-", "1", "2.5", "-3e2", "nan", "x", 'say "hi"', "a,b", "two\nlines", " 7 ", "1_0", "٣"]
     ),
-    st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r\x00"), max_size=5),
+    # without digits: test_datasets_intake looks at other spellings of numbers
+    st.text(st.characters(codec="utf-8", exclude_characters="\r\x00", exclude_categories=["Nd"]), max_size=5),
 )
 
 
@@ -57,7 +58,7 @@ def test_csv_is_what_the_naive_reading_says(rows):
 
 @pytest.mark.parametrize("turn", [1, 255, 256, 257, 700])
 def test_a_column_that_turns_nominal_late_is_nominal_from_the_start(turn):
-    cells = [str(number) for number in range(turn)] + ["word"] + ["1"] * 400
+    cells = [str(number) for number in range(turn)] + ["word"] * (1 + turn // 20) + ["1"]
     frame = from_text("a,b\n" + "".join(f"{cell},1\n" for cell in cells))
     assert values_of(frame["a"]) == ("nominal", cells)
     assert frame["b"].dtype == float
@@ -157,7 +158,7 @@ def test_bad_csv_is_told_by_its_line(text, message):
 def test_a_bad_number_is_told_by_line_and_column(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("name,age\n" + "bo,3\n" * 600 + "\n" + "al,x3\n")
-    message = "people.csv, line 603, column 'age': 'x3' is not a number: correct it, or .* kinds={'age': 'nominal'}"
+    message = "people.csv, line 603, column 'age': 'x3' is not a number: correct it, .* kinds={'age': 'nominal'}"
     with pytest.raises(ValueError, match=message):
         read(path, kinds={"age": "numeric"})
 
@@ -193,7 +194,7 @@ def test_the_advice_on_encodings_works(tmp_path):
         ({"target": "zzz"}, ValueError, "its columns are 'a', 'class'"),
         ({"target": "class"}, ValueError, "1 of 2 rows of the file have no class, the first is row 2"),
         ({"kinds": {"b": "nominal"}}, ValueError, "kinds names 'b', but the file has no such column"),
-        ({"kinds": {"a": "ordinal"}}, ValueError, r"kinds\['a'\]='ordinal': must be 'numeric' or 'nominal'"),
+        ({"kinds": {"a": "ordinal"}}, ValueError, r"kinds\['a'\]='ordinal': must be 'numeric', 'nominal' or 'date'"),
         ({"kinds": ["nominal"]}, TypeError, "kinds=.*must be a dict"),
         ({"missing": "?"}, TypeError, r"missing='\?': must be a collection of strings"),
     ],
@@ -268,9 +269,8 @@ def test_kinds_of_parquet_can_be_said():
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        (pa.table({"day": pa.array([0], type=pa.date32())}), {}, "column 'day': is of type Date.* neither numeric nor"),
         (pa.table({"many": [[1, 2]]}), {}, "column 'many': is of type List"),
-        (pa.table({"a": ["x"]}), {"kinds": {"a": "numeric"}}, "column 'a': row 0 holds 'x', which is not a number"),
+        (pa.table({"a": ["x"]}), {"kinds": {"a": "numeric"}}, "row 1, column 'a': 'x' is not a number"),
         (pa.table({"a": pa.array([], type=pa.int64())}), {}, "the table has 0 rows and 1 columns: it is empty"),
     ],
 )
@@ -285,7 +285,7 @@ def test_columns_of_parquet_that_are_refused(table, options, message):
 def test_parquet_without_a_library_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ImportError, match=r"needs pyarrow or polars: install one with pip install 'petiole\[arrow\]'"):
+    with pytest.raises(ImportError, match=r"needs pyarrow or polars: pip install pyarrow"):
         read(io.BytesIO(b"PAR1"))
 
 
@@ -305,7 +305,7 @@ def test_other_frame_libraries(monkeypatch, hidden, kind):
 def test_no_frame_library_names_the_extra(monkeypatch):
     for name in ("pandas", "polars", "pyarrow"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"none of pandas, polars and pyarrow .* pip install 'petiole\[pandas\]'"):
+    with pytest.raises(ImportError, match=r"none of pandas, polars and pyarrow .* pip install pandas"):
         from_text("a,b\n1,2\n")
 
 

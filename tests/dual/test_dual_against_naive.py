@@ -170,6 +170,7 @@ def test_mob_esp(rows, count, case, oob_weight, mode):
 def pooled(case, **parameters):
     return case.unfitted(
         ProbabilityForestClassifier,
+        members=("forest",),
         components=EVERY_COMPONENT,
         coarse_rows=int(case.random.choice([3, 8])),
         **parameters,

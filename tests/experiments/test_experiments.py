@@ -14,6 +14,7 @@ import sys
 import time
 import types
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,36 @@ def test_a_process_that_dies_costs_its_cell_only(tmp_path):
         tried_twice = database.query("SELECT data_set, trial, method, status FROM cells WHERE attempts = 2 ORDER BY 1")
         assert tried_twice == [("one", 0, "fast", "finished"), ("two", 1, "slow", "failed")]
         assert database.query("SELECT count(*) FROM cells WHERE attempts = 1 AND status = 'finished'") == [(16,)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of processor time")
+def test_a_cell_that_takes_too_long_is_ended_and_so_are_its_other_trials(tmp_path):
+    experiment, path = replace(tiny(tiny_experiments.burning), time_limit=1.0), tmp_path / "cells.sqlite"
+    summary = run(experiment, path, jobs=1)
+    assert set(summary.errors) == {Cell("two", trial, "slow") for trial in range(3)}
+    begun = {cell: error for cell, error in summary.errors.items() if "in trial" not in error}
+    assert len(begun) == 1, "the other trials are not begun"
+    assert next(iter(begun.values())) == "TimeoutError: not finished after 1 seconds of processor time"
+    expected = {cell: scores for cell, scores in run_all(tiny()).items() if (cell[0], cell[2]) != ("two", "slow")}
+    assert scores_in(path, experiment) == expected
+    again = run(experiment, path, jobs=1)
+    assert (again.n_skipped, again.errors) == (18, {}), "it is not tried again"
+
+
+def test_a_cell_within_the_limit_is_not_ended_by_what_the_cells_before_it_took(tmp_path):
+    experiment = replace(tiny(tiny_experiments.half_a_second, trials=1), time_limit=1.5)
+    assert run(experiment, tmp_path / "cells.sqlite", jobs=1).errors == {}
+
+
+def test_cells_can_be_arranged_and_left_out(tmp_path):
+    experiment = replace(tiny(), arrange=lambda cells: [cell for cell in reversed(cells) if cell.trial < 2])
+    assert experiment.cells() == tiny(trials=2).cells()[::-1]
+    assert experiment.restricted(methods=["slow"]).cells() == tiny(trials=2).restricted(methods=["slow"]).cells()[::-1]
+    path = tmp_path / "cells.sqlite"
+    assert run(experiment, path, jobs=0).n_finished == 12
+    with Database(path) as database:
+        order = [Cell(*row) for row in database.query("SELECT data_set, trial, method FROM cells ORDER BY id")]
+    assert order == experiment.cells()
 
 
 def test_work_has_to_return_numbers(tmp_path):
@@ -408,7 +439,7 @@ def test_dask_that_is_not_installed_is_told(monkeypatch):
     from petiole.experiments._grid.engine_dask import Dask
 
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r'pip install "petiole\[dask\]"'):
+    with pytest.raises(ImportError, match=r'pip install "dask'):
         Dask()
 
 

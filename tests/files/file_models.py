@@ -14,6 +14,7 @@ import petiole
 from petiole import (
     BaggedPETClassifier,
     BinnedNaiveBayesClassifier,
+    BoostedPETClassifier,
     ConstantClassifier,
     CostSensitiveClassifier,
     DualPerturbCombineClassifier,
@@ -72,6 +73,11 @@ def _merged():
 def _plain(model, **fit):
     X, y = numbers()
     return model.fit(X, y, **fit), X
+
+
+def _plain_two(model):
+    X, y = numbers(2)
+    return model.fit(X, y), X
 
 
 def _mixed(model, **fit):
@@ -168,6 +174,12 @@ MAKERS = {
     "probability_forest_oblique": lambda: _plain(
         ProbabilityForestClassifier(6, splits="oblique", max_features="sqrt", random_state=0)
     ),
+    "boosted": lambda: _mixed(
+        BoostedPETClassifier(0.2, max_iter=20, n_folds=3, random_state=0), sample_weight=weights()
+    ),
+    "boosted_two_classes": lambda: _plain_two(
+        BoostedPETClassifier(0.2, max_iter=5, early_stopping=False, random_state=0)
+    ),
     "lazy": lambda: _mixed(LazyOptionTreesClassifier(4, oob_score=True, random_state=0), sample_weight=weights()),
     "lazy_auto": lambda: _plain(LazyOptionTreesClassifier(4, min_samples_leaf="auto", random_state=0)),
     "dual": lambda: _mixed(DualPerturbCombineClassifier(PETClassifier(), noise=0.2, nominal_noise=0.1)),
@@ -201,6 +213,7 @@ MAKERS = {
     "vector": lambda: _calibrator(maps.VectorScalingCalibrator()),
     "structured_matrix": lambda: _calibrator(maps.StructuredMatrixCalibrator()),
     "quadratic": lambda: _calibrator(maps.QuadraticCalibrator(), 2),
+    "quadratic_free": lambda: _calibrator(maps.QuadraticCalibrator(monotone=False)),
     "spline": lambda: _calibrator(maps.SplineCalibrator(6)),
 }
 

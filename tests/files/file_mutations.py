@@ -32,6 +32,7 @@ NUMPY = {name: ("b1" if name == "BOOL" else f"{name[0].lower()}{size}") for name
 # The classes that a file may name; written down here, because the format is read without petiole's help.
 CLASSES = (
     *("Tree", "Forest", "FeatureEncoder", "TrainingSet", "LogPool", "PerturbedModel", "Attributes", "RandomState"),
+    *("CrossFitted", "LinearModel", "LinearEncoding", "NumericFeatures", "Indicators"),
     *("PETClassifier", "BaggedPETClassifier", "MOBESPClassifier", "ProbabilityForestClassifier", "ConstantClassifier"),
     *("LazyOptionTreesClassifier", "DualPerturbCombineClassifier", "BinnedNaiveBayesClassifier", "FrozenEstimator"),
     *("CostSensitiveClassifier", "ExpectedProfitClassifier", "OOBCalibratedClassifier", "LinearRegression"),

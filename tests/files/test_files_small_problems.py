@@ -94,6 +94,12 @@ MODELS = {
     "CostSensitiveClassifier": lambda rng: petiole.CostSensitiveClassifier(petiole.PETClassifier(**growth(rng))),
     "ExpectedProfitClassifier": lambda rng: ExpectedProfitClassifier(petiole.PETClassifier(**growth(rng))),
     "OOBCalibratedClassifier": lambda rng: petiole.OOBCalibratedClassifier(bagged(rng), method=pick(rng, *METHODS)),
+    "BoostedPETClassifier": lambda rng: petiole.BoostedPETClassifier(
+        max_iter=int(rng.integers(1, 9)),
+        n_folds=int(rng.integers(2, 6)),
+        early_stopping=bool(rng.integers(2)),
+        random_state=0,
+    ),
 }
 CALIBRATORS = [name for name in maps.__all__ if name.endswith("Calibrator")]
 

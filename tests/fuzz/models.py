@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from petiole import (
     BaggedPETClassifier,
     BinnedNaiveBayesClassifier,
+    BoostedPETClassifier,
     ConstantClassifier,
     CostSensitiveClassifier,
     DualPerturbCombineClassifier,
@@ -286,6 +287,29 @@ def _naive_bayes(draw: Draw, problem: Problem) -> BinnedNaiveBayesClassifier:
     return BinnedNaiveBayesClassifier(categorical_features=problem.nominal, **draw.some(options, 0.6))
 
 
+def _boosted(draw: Draw, problem: Problem) -> BoostedPETClassifier:
+    options = {
+        "learning_rate": lambda: draw.one(1e-9, 0.01, 0.3, 1.0),
+        "max_leaf_nodes": lambda: draw.one(None, 2, 3, 10**9),
+        "max_depth": lambda: draw.one(None, 1, 2, 10**9),
+        "min_samples_leaf": lambda: draw.one(1, 1.5, problem.n_rows + 1, 1e100),
+        "l2_regularization": lambda: draw.one(*NUMBERS),
+        "max_bins": lambda: draw.one(2, 3, 255),
+        "max_features": lambda: draw.one(None, 1, 0.5, "sqrt"),
+        "subsample": lambda: draw.one(1e-9, 0.5, 1.0),
+        "early_stopping": lambda: draw.one(True, False),
+        "n_iter_no_change": lambda: draw.one(1, 3, 10**9),
+        "n_folds": lambda: draw.one(2, 3, 10**9 if problem.n_rows <= 20 else 4),
+        "weights": lambda: draw.one("auto", "relative", "counts"),
+    }
+    return BoostedPETClassifier(
+        max_iter=draw.one(1, 2, 12),
+        categorical_features=problem.nominal,
+        random_state=draw.seed(),
+        **draw.some(options, 0.4),
+    )
+
+
 def _constant(draw: Draw, problem: Problem) -> ConstantClassifier:
     positive = draw.one(None, problem.classes[-1], problem.classes[0], "nobody")
     return ConstantClassifier(draw.one("base_rate", "zero", "one"), positive=positive)
@@ -370,7 +394,7 @@ def _random_calibrator(draw: Draw) -> Any:
         calibrators.VennAbersCalibrator,
         lambda: calibrators.VectorScalingCalibrator(draw.one(*penalties), draw.one(*floors)),
         lambda: calibrators.StructuredMatrixCalibrator(*(draw.one(*penalties) for _ in range(3)), draw.one(*floors)),
-        lambda: calibrators.QuadraticCalibrator(draw.one(*penalties), draw.one(*floors)),
+        lambda: calibrators.QuadraticCalibrator(draw.one(*penalties), draw.one(*floors), draw.one(True, False)),
         lambda: calibrators.SplineCalibrator(draw.one(2, 3, 12, 40), draw.one("auto", 0, 1.0, 1e6), draw.one(*floors)),
     )()
 
@@ -493,6 +517,7 @@ MAKERS: dict[str, Callable[[Draw, Problem], Subject]] = {
     "LazyOptionTreesClassifier": _making(_lazy),
     "DualPerturbCombineClassifier": _making(_dual),
     "BinnedNaiveBayesClassifier": _making(_naive_bayes),
+    "BoostedPETClassifier": _making(_boosted),
     "ConstantClassifier": _making(_constant),
     "CostSensitiveClassifier": _making(_cost_sensitive),
     "ExpectedProfitClassifier": _profit,

@@ -46,14 +46,44 @@ def bayes(likelihoods):
     return np.array(likelihoods) / np.sum(likelihoods)
 
 
-def csv_column(cells, missing=("", "?", "NA")):
-    """What a column of CSV is to become: ("numeric", floats) or ("nominal", strings), None for missing."""
+USUAL = ["", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "null", "NULL", "Null", "None"]
+USUAL += ["nan", "NaN", "NAN", "-nan", "-NaN", "NaT"]
+
+
+def csv_column(cells, missing=USUAL):
+    """What a column of CSV is to become: ("numeric", floats) or ("nominal", strings), None for missing.
+
+    For numbers that are spelled as in a program, and fewer than fifty cells: any that is no number makes names.
+    """
     stripped = [cell.strip() for cell in cells]
     try:
-        numbers = [None if cell in missing else plain_float(cell) for cell in stripped]
+        numbers = [None if cell in [*missing, "-", "--", "–", "—", "."] else plain_float(cell) for cell in stripped]
     except ValueError:
         return "nominal", [None if cell in missing else cell for cell in stripped]
     return "numeric", [None if number is None or np.isnan(number) else number for number in numbers]
+
+
+def spelled_number(cell, decimal, thousands, unit):
+    """The number that a cell spells, letter by letter, or None."""
+    text = cell.strip()
+    sign = -1.0 if text.startswith("-") else 1.0
+    text = text.lstrip("+-").strip()
+    if unit in ("$", "€") and text.startswith(unit):
+        text = text[len(unit) :].strip()
+    elif unit and text.endswith(unit):
+        text = text[: -len(unit)].strip()
+    elif unit and unit not in "$€£¥":
+        return None
+    whole, _, fraction = text.partition(decimal)
+    groups = whole.split(thousands) if thousands else [whole]
+    if len(groups) > 1 and (groups[0][:1] == "0" or any(len(group) != 3 for group in groups[1:])):
+        return None
+    if len(groups) > 1 and not 1 <= len(groups[0]) <= 3:
+        return None
+    digits = "".join(groups)
+    if not (digits + fraction) or not set(digits + fraction) <= set("0123456789"):
+        return None
+    return sign * float(f"{digits or '0'}.{fraction or '0'}")
 
 
 def plain_float(cell):

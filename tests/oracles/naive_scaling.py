@@ -118,7 +118,7 @@ def spline_objective(intercept, slopes, knots, odds, positive, ridge, smoothing)
     return total
 
 
-def spline(proba, positive, n_knots, ridge, smoothing, floor, query):
+def spline(proba, positive, n_knots, ridge, smoothing, floor, query, least_slope=0):
     """What the fitted spline says of a query; with two knots it is the quadratic one."""
     odds = [log_odds(p, floor) for p in proba]
     knots = equal_knots(odds, n_knots)
@@ -126,7 +126,7 @@ def spline(proba, positive, n_knots, ridge, smoothing, floor, query):
     def objective(x):
         return spline_objective(x[0], list(x[1:]), knots, odds, positive, ridge, smoothing)
 
-    found = slow_minimum(objective, [0.0] + [1.0] * n_knots, [(None, None)] + [(0, None)] * n_knots)
+    found = slow_minimum(objective, [0.0] + [1.0] * n_knots, [(None, None)] + [(least_slope, None)] * n_knots)
     return 1 / (1 + math.exp(-spline_value(log_odds(query, floor), found[0], knots, list(found[1:]))))
 
 

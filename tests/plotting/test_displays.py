@@ -590,7 +590,7 @@ def test_without_matplotlib_the_error_names_the_extra(Display, monkeypatch):
         return real_import(name, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-    with pytest.raises(ImportError, match=r"needs matplotlib: pip install petiole\[plot\]"):
+    with pytest.raises(ImportError, match=r"needs matplotlib: pip install matplotlib"):
         draw(Display, made, proba)
 
 

@@ -267,7 +267,7 @@ def test_without_matplotlib_the_error_says_what_to_install(tree, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"pip install petiole\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         smoothing_paths(tree, LEAF_B)
 
 

@@ -75,7 +75,7 @@ def test_the_readmes_commands_come_first_and_without_data(ci):
     assert code == 0
     first, last = without_sanitizers(calls)[:-1], without_sanitizers(calls)[-1]
     assert first == [
-        "pip install . | data=none",
+        "pip install .[all] | data=none",
         "petiole compare breast-cancer | data=none",
         "pip install .[test] | data=none",
         "pytest -n auto | data=none",
@@ -94,7 +94,7 @@ def test_where_there_is_no_data_the_tests_that_want_it_are_skipped(ci):
 @pytest.mark.parametrize(
     ("failing", "last"),
     [
-        ("pip install .", "pip install ."),
+        ("pip install .\\[all\\]", "pip install .[all]"),
         ("petiole compare*", "petiole compare breast-cancer"),
         ("pip install .\\[test\\]", "pip install .[test]"),
         ("pytest -n auto", "pytest -n auto"),
@@ -113,7 +113,7 @@ def test_any_step_that_fails_is_a_failure_and_the_last(ci, failing, last):
 def test_cmake_is_fetched_where_there_is_none(ci):
     _, calls, _ = ci(absent=("cmake",))
     assert "pip install cmake | data=none" in calls
-    assert calls.index("pip install cmake | data=none") < calls.index("pip install . | data=none")
+    assert calls.index("pip install cmake | data=none") < calls.index("pip install .[all] | data=none")
 
 
 def test_the_sanitizers_are_run_by_make_and_not_by_pytest():

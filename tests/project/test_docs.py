@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import json
-import os
 import re
 import subprocess
 import sys
@@ -18,16 +17,6 @@ from command_line import run
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"```(python|console)\n(.*?)```", re.DOTALL)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
 
 
 class Loaded(HTMLParser):
@@ -73,8 +62,8 @@ def test_what_pages_load_is_there(site):
                 assert not path or (page.parent / path).exists(), (page.name, address)
 
 
-def test_search_finds_methods_and_names(site):
-    documents = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+def test_search_knows_methods_and_names(site):
+    documents = json.loads((site / "search.json").read_text(encoding="utf-8"))["items"]
     for word, place in {
         "MOB-ESP": "mob_esp.html",
         "brier_score": "api/metrics.html",
@@ -111,6 +100,29 @@ def run_console(block):
         assert (done.stdout + done.stderr).strip() == said.strip()
 
 
+@pytest.mark.parametrize(
+    "name", ["trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"]
+)
+def test_formulas_are_typeset(site, name):
+    page = (site / f"{name}.html").read_text(encoding="utf-8")
+    assert "<math " in page and "```math" not in page
+
+
+def test_the_reference_lists_what_a_class_inherits(site):
+    page = (site / "api" / "ensembles.html").read_text(encoding="utf-8")
+    for method in ("predict_proba", "update", "merged", "save"):
+        assert f'id="petiole.ProbabilityForestClassifier.{method}"' in page
+
+
+def test_pictures_suit_the_dark_and_methods_say_what_they_are_in_plain_words():
+    assert 'scheme="slate"] .md-typeset img' in (DOCS / "css" / "site.css").read_text(encoding="utf-8")
+    names = ("trees", "leaf_estimators", "bagged_trees", "mob_esp", "forests", "lazy_option_trees", "naive_bayes")
+    for name in (*names, "dual_perturb_combine", "recalibration"):
+        first = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")[1]
+        opening = first.split(". ")[0]
+        assert "`" not in opening and len(first.split()) > 40, name  # an idea before the name of a class
+
+
 def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -129,12 +141,29 @@ def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
     assert (tmp_path / "tumours.html").stat().st_size > 1e6
 
 
-def test_every_example_is_listed_with_its_picture(site):
-    page = (site / "examples.html").read_text(encoding="utf-8")
+def test_every_example_is_in_the_gallery_and_has_a_page_with_its_picture(site):
+    gallery = (site / "examples" / "index.html").read_text(encoding="utf-8")
     for example in (ROOT / "examples").glob("[0-9]*.py"):
-        section = page.partition(f'<h2 id="{example.stem}"')[2].partition("<h2 ")[0]
-        assert section, example.name
-        assert "<img" in section or "savefig" not in example.read_text(encoding="utf-8"), example.name
+        assert f'href="{example.stem}.html"' in gallery, example.name
+        article = (site / "examples" / f"{example.stem}.html").read_text(encoding="utf-8").partition("<article")[2]
+        assert "<img" in article or "savefig" not in example.read_text(encoding="utf-8"), example.name
+
+
+def test_roles_are_links_to_the_reference(site):
+    page = (site / "api" / "trees.html").read_text(encoding="utf-8")
+    assert re.search(r'<a class="autorefs[^>]*href="#petiole[^>]*><code>', page)
+
+
+def test_versions_are_listed_newest_first(tmp_path):
+    for version in ("main", "v0.2.0", "v0.10.0"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "index.html").touch()
+    subprocess.run([sys.executable, str(DOCS / "versions.py"), str(tmp_path)], check=True)
+    listed = json.loads((tmp_path / "versions.json").read_text(encoding="utf-8"))
+    assert [entry["version"] for entry in listed] == ["v0.10.0", "v0.2.0", "main"]
+    assert listed[0]["aliases"] == ["latest"] and "url=v0.10.0/" in (tmp_path / "index.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_links_of_the_files_beside_the_code_are_alive():

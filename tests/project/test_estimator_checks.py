@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from petiole import (
     BaggedPETClassifier,
     BinnedNaiveBayesClassifier,
+    BoostedPETClassifier,
     ConstantClassifier,
     CostSensitiveClassifier,
     DualPerturbCombineClassifier,
@@ -39,6 +40,10 @@ CLASSIFIERS = [
     MOBESPClassifier(n_estimators=9, oob_weight="auto", rows="shared", voters="as_out_of_bag", random_state=0),
     ProbabilityForestClassifier(n_estimators=12, random_state=0),
     ProbabilityForestClassifier(n_estimators=9, max_features="sqrt", components=("raw", "eb"), random_state=0),
+    BoostedPETClassifier(max_iter=20, random_state=0),
+    BoostedPETClassifier(
+        0.3, max_iter=10, early_stopping=False, subsample=1.0, max_features=None, min_samples_leaf=1, random_state=0
+    ),
     CostSensitiveClassifier(LogisticRegression()),
     CostSensitiveClassifier(PETClassifier()),
     CostSensitiveClassifier(LogisticRegression(), method="relabel", cv=3),
@@ -86,7 +91,8 @@ def expected_failures(estimator):
     learns_from_folds = isinstance(getattr(estimator, "smoothing", None), HGS)
     is_bagged = isinstance(estimator, ForestClassifier)
     is_bagged |= isinstance(estimator, LazyOptionTreesClassifier) and estimator.bootstrap is not False
-    if is_bagged or prunes_with_drawn_rows or learns_from_folds:
+    is_drawn = isinstance(estimator, BoostedPETClassifier) and (estimator.early_stopping or estimator.subsample < 1)
+    if is_bagged or prunes_with_drawn_rows or learns_from_folds or is_drawn:
         return failures
     return {}
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import naive_study
-from petiole.report import write_report, writing
-from petiole.report.curves import curve_data, judged_of, rarest_class, shown_methods
+from petiole.metrics import ReliabilityCurve
+from petiole.report import sections, write_report, writing
+from petiole.report.curves import curve_data, judged_of, pooled, rarest_class, shown_methods
+from petiole.report.decision_sheet import decision_sheet, two_ways
 from petiole.report.decisions import decision_data
+from petiole.report.groups import groups
 from petiole.report.markup import Markup, element, json_for_script
+from petiole.report.ranking import confusion, ranking
 from petiole.report.tree_data import tree_data
 from petiole.study import compare_methods
 from petiole.study.explaining import explain, single_tree
@@ -169,7 +175,7 @@ def test_rendering_fits_no_model(two_classes, monkeypatch):
     monkeypatch.setattr("petiole.study.importance.fit_on", refuse)
     for kind in ("bagging.BaggedPETClassifier", "pet.PETClassifier", "naive_bayes.BinnedNaiveBayesClassifier"):
         monkeypatch.setattr(f"petiole._classifiers.{kind}.fit", refuse)
-    assert two_classes.verdict in writing.render(two_classes, explanation, None, None)
+    assert two_classes.verdict in writing.render(two_classes, explanation, writing.Extras())
 
 
 def test_the_file_is_replaced_as_a_whole(tmp_path, two_classes, monkeypatch):
@@ -201,3 +207,143 @@ def test_reports_of_odd_studies(tmp_path):
     assert "only method" in page and "30 test rows" in page
     peers = compare_methods(X, y, methods=["gradient-boosting"], folds=2, repeats=1)
     assert "Gradient boosting" in write_report(peers, tmp_path / "peer.html").read_text(encoding="utf-8")
+
+
+# The decision sheet, ranking, groups and rows.
+
+
+@pytest.fixture(scope="module")
+def loans():
+    """A study of loans: two decisions that are no classes, a group in which the probabilities are wrong."""
+    random = np.random.default_rng(3)
+    n = 400
+    income, town = random.normal(size=n), random.choice(["Bern", "Rome", "Oslo"], n)
+    good = income + random.normal(size=n) > -0.5
+    X = pd.DataFrame({"income": income, "town": town, "age": random.integers(20, 70, n)})
+    y = np.where(good, "good", "bad")
+    return compare_methods(
+        X, y, methods=["pet", "probability-forest", "naive-bayes"], folds=2, repeats=1, name="loans",
+        cost=[[5, -1], [0, 0]], decisions=["grant", "refuse"],
+    )  # fmt: skip
+
+
+def test_the_sheet_says_what_to_do_from_which_probability_on(loans):
+    ways = two_ways(loans)
+    assert (ways.act, ways.idle, ways.positive) == (0, 1, 1)
+    assert ways.threshold == pytest.approx(5 / 6)  # p * -1 + (1 - p) * 5 = 0
+    sheet = decision_sheet(loans, ["petiole fit loans.csv", "petiole predict"])
+    words = re.sub(r"<[^>]+>", "", sheet)
+    assert "Decide for \u201cgrant\u201d where the probability of \u201cgood\u201d is at least 0.833" in words
+    shares = np.bincount(loans.judged.labels) / len(loans.judged)
+    always = round(1000 * float(np.array([5, -1]) @ shares))
+    assert f"Always acting{always:,}".replace("-", "\u2212") in words and "Doing nothing0" in words
+    saved = -1000 * loans.result(loans.recommended).scores["cost"].mean
+    assert f"It saves{saved:,.0f}" in words
+    assert "petiole fit loans.csv" in words and 'id="copy"' in sheet
+
+
+@pytest.mark.parametrize(
+    ("cost", "decisions", "expected"),
+    [
+        (None, None, (0.5, "malignant")),  # the rarer class is the one to act on
+        ([[0, 20], [1, 0]], None, (1 / 21, "malignant")),
+        ([[0, 1], [1, 1]], None, None),  # the second is never better
+        ([[0, 1], [1, 0], [0.2, 0.2]], ["b", "m", "ask"], None),
+    ],
+)
+def test_thresholds_are_where_both_decisions_cost_the_same(two_classes, cost, decisions, expected):
+    study = dataclasses.replace(
+        two_classes,
+        cost=None if cost is None else np.array(cost, dtype=float),
+        decisions=two_classes.classes if decisions is None else decisions,
+    )
+    ways = two_ways(study)
+    if expected is None:
+        assert ways is None
+    else:
+        assert (ways.threshold, study.classes[ways.positive]) == (pytest.approx(expected[0]), expected[1])
+
+
+def test_auc_gini_and_ks_are_those_of_scikit_learn_and_of_their_definition(two_classes, many_classes):
+    for study in (two_classes, many_classes):
+        for name in shown_methods(study):
+            judged = judged_of(study, name)
+            for k in range(len(study.classes)):
+                hit, scores = judged.codes == k, judged.proba[:, k].round(12)
+                found = ranking(judged, k)
+                assert found.auc == pytest.approx(roc_auc_score(hit, scores))
+                assert found.gini == pytest.approx(2 * found.auc - 1)
+                far = max(abs((scores[hit] <= t).mean() - (scores[~hit] <= t).mean()) for t in np.unique(scores))
+                assert found.ks == pytest.approx(far)
+
+
+def test_the_confusion_matrix_counts_every_row_once(loans, many_classes):
+    for study in (loans, many_classes):
+        found = confusion(study, study.recommended)
+        assert found.sum() == len(study.judged)
+        np.testing.assert_array_equal(found.sum(axis=0), np.bincount(study.judged.labels))
+    found, cost = confusion(many_classes, many_classes.winner), many_classes.cost
+    mean = many_classes.result(many_classes.winner).scores["cost"].mean
+    assert (found * cost).sum() / found.sum() == pytest.approx(mean, abs=0.01)
+
+
+def test_the_recommended_method_and_the_forest_are_always_among_the_curves(loans):
+    for recommended in ("pet", "naive-bayes", "probability-forest"):
+        study = dataclasses.replace(loans, recommended=recommended)
+        assert {recommended, "probability-forest"} <= set(shown_methods(study))
+
+
+def test_bins_of_few_rows_join_their_neighbours():
+    weight = np.array([40.0, 1, 1, 60, 2])
+    score, frequency = np.array([0.1, 0.2, 0.5, 0.7, 0.95]), np.array([0.0, 1, 0, 0.75, 1])
+    found = pooled(ReliabilityCurve(score, frequency, weight, score, score))
+    assert found.weight.min() >= 5 and found.weight.sum() == weight.sum()
+    assert found.weight @ found.frequency == pytest.approx(weight @ frequency)
+    assert found.weight @ found.mean_score == pytest.approx(weight @ score)
+    assert (found.lower <= found.frequency).all() and (found.frequency <= found.upper).all()
+
+
+def test_groups_are_the_rows_of_a_value_and_wrong_names_are_refused(loans, tmp_path):
+    towns = dict(groups(loans, 1))
+    assert sorted(towns) == ["Bern", "Oslo", "Rome"] and sum(map(len, towns.values())) == 400
+    ages = dict(groups(loans, 2))
+    assert len(ages) == 4 and sum(map(len, ages.values())) == 400
+    ids = {"customer": [f"C{i}" for i in range(400)]}
+    page = write_report(loans, tmp_path / "page.html", by=["town"], ids=ids).read_text(encoding="utf-8")
+    assert '<section id="groups"' in page and "Predicted share of" in page
+    with pytest.raises(ValueError, match="there is no column 'city'"):
+        write_report(loans, tmp_path / "page.html", by=["city"])
+    with pytest.raises(ValueError, match="must be a list of names"):
+        write_report(loans, tmp_path / "page.html", by="town")
+    with pytest.raises(ValueError, match="'customer' has 3 values"):
+        write_report(loans, tmp_path / "page.html", ids={"customer": [1, 2, 3]})
+
+
+def test_uncertain_rows_are_those_nearest_to_the_threshold_counted_from_one(loans):
+    ids = {"customer": [f"C{i}" for i in range(400)]}
+    rows = re.findall(r"<tr>(.*?)</tr>", sections.uncertain_rows(loans, ["income"], ids))[1:]
+    away = np.abs(judged_of(loans, loans.recommended).proba[:, 1] - 5 / 6)
+    nearest = loans.judged.positions[np.argsort(away, kind="stable")[:15]]
+    numbers = [int(re.search(r'<th scope="row">(\d+)<', row)[1]) for row in rows]
+    assert sorted(away[np.argsort(loans.judged.positions)][np.array(numbers) - 1]) == pytest.approx(sorted(away)[:15])
+    assert set(numbers) & set((nearest + 1).tolist())
+    assert all(f"<td>C{number - 1}</td>" in row for number, row in zip(numbers, rows, strict=True))
+
+
+def test_the_tree_that_is_shown_can_be_read_and_has_its_honest_score(two_classes):
+    found = explain(two_classes)
+    assert found.tree.tree_.n_leaves <= 16 and found.tree.tree_.depth <= 4
+    folds = two_classes.result("pet").by_split["log_loss"]
+    assert found.tree_scores["full"] == pytest.approx(np.mean(folds), abs=0.1)
+    assert 0 < found.tree_scores["shown"] < 1
+    column = two_classes.data.names.index(found.effects[0].column)
+    values = two_classes.data.rows.matrix[:, column]
+    assert found.effects[0].values.min() >= values.min() and found.effects[0].values.max() <= values.max()
+    np.testing.assert_allclose(found.effects[0].probabilities.sum(axis=1), 1)
+    assert found.effects[0].shares.sum() == pytest.approx(1)
+
+
+def test_a_score_has_the_same_decimals_for_all_methods(many_classes):
+    rows = re.findall(r"<tr>(.*?)</tr>", sections.methods_table(many_classes))[1:]
+    costs = [re.search(r'<td class="number">([^<]+)', row)[1] for row in rows]
+    assert len({len(cost.partition(".")[2]) for cost in costs}) == 1

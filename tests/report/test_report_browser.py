@@ -121,13 +121,43 @@ def test_the_slider_moves_the_figures(desk):
 
 
 def test_own_costs_move_the_cheapest_threshold(desk):
-    assert "call for 0.500" in text(desk, "#threshold-note")
+    assert "calibrated probabilities is 0.500" in text(desk, "#threshold-note")
     type_cost(desk, "0,1", 9)  # benign predicted, truly malignant
-    assert "call for 0.100" in text(desk, "#threshold-note")
+    assert "calibrated probabilities is 0.100" in text(desk, "#threshold-note")
     desk.find_element("id", "to-best").click()
     assert float(text(desk, "#threshold-value")) < 0.5
     type_cost(desk, "0,1", 1)
-    assert "call for 0.500" in text(desk, "#threshold-note")
+    assert "calibrated probabilities is 0.500" in text(desk, "#threshold-note")
+
+
+def test_the_confusion_matrix_follows_the_threshold(desk):
+    def cells():
+        script = "return [...document.querySelectorAll('#confusion td')].map((cell) => Number(cell.textContent))"
+        return desk.execute_script(script)
+
+    def move(to):
+        desk.execute_script(
+            """
+            const slider = document.getElementById("threshold");
+            slider.value = arguments[0];
+            slider.dispatchEvent(new Event("input"));
+        """,
+            to,
+        )
+
+    move("0")
+    assert cells() == [357, 212, 569, 0, 0, 0]  # the other class, the class, all: for everybody
+    move("0.5")
+    acted, left = cells()[:3], cells()[3:]
+    assert sum(acted[:2]) == acted[2] and acted[2] + left[2] == 569 and acted[1] > acted[0]
+
+
+def test_effects_are_drawn_and_the_commands_can_be_copied(desk):
+    drawn = desk.execute_script("return document.querySelectorAll('#effects .main-svg').length")
+    assert drawn >= 6
+    desk.find_element("id", "copy").click()
+    assert text(desk, "#copy") in ("Copied", "Copy")
+    assert errors(desk) == []
 
 
 def test_a_node_opens_by_click_and_by_keys(desk):

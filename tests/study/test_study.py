@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 from collections import Counter
@@ -10,8 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import naive_study
 from petiole import PETClassifier
@@ -24,6 +31,7 @@ from petiole.study.importance import _log_loss_increases, permutation_importance
 from petiole.study.inspection import inspect
 from petiole.study.methods import Shape, choose_methods
 from petiole.study.peers import calibrated_forest
+from petiole.study.recommending import recommend
 from petiole.study.results import MethodResult
 from petiole.study.scoring import Interval, interval_over_folds, interval_over_rows, p_value_over_rows, row_losses
 from petiole.study.splits import Plan, fold_numbers, make_splits, plan_folds
@@ -355,9 +363,15 @@ def test_a_method_that_fails_is_left_out_and_named():
     [
         ({"methods": "best"}, "methods='best': must be 'auto', 'all' or a list"),
         ({"methods": []}, "at least one method"),
-        ({"methods": ["xgboost"]}, "there is no method 'xgboost'"),
+        ({"methods": ["forest"]}, "there is no method 'forest'"),
         ({"cost": [[0, 1]]}, "cost has shape"),
-        ({"cost": [[0, 1, 2], [1, 0, 2]]}, r"cost has shape \(2, 3\): must be \(3, 3\)"),
+        ({"cost": [[0, 1, 2], [1, 0, 2]]}, r"cost has shape \(2, 3\): name its 2 rows in decisions="),
+        ({"decisions": ["wait"]}, "there are no costs of them"),
+        ({"cost": [[0, 1, 2]], "decisions": ["a", "b"]}, "has 2 names, but cost has 1 rows"),
+        ({"extra": PETClassifier()}, "must be a dict of estimators"),
+        ({"extra": {"pet": PETClassifier()}}, "'pet' is the name of a method"),
+        ({"extra": [PETClassifier]}, "is no estimator; give an object"),
+        ({"extra": {"mine": Perceptron()}}, "mine gives no probabilities"),
         ({"sample_weight": [-1] * 150}, "must not be negative"),
         ({"folds": 2.5}, "folds=2.5"),
     ],
@@ -388,10 +402,14 @@ def test_methods_are_chosen_by_the_shape_of_the_data():
 # The verdict.
 
 
+def made_up_scores(mean):
+    return {"log_loss": Interval(mean, mean - 0.1, mean + 0.1), "predict_seconds": Interval(1.0, 1.0, 1.0)}
+
+
 def results(*entries):
     """Results of made-up methods: mean log-loss, p, whether it is a peer."""
     return [
-        MethodResult(f"m{i}", f"Method {i}", peer, {"log_loss": Interval(mean, mean - 0.1, mean + 0.1)}, p, {})
+        MethodResult(f"m{i}", f"Method {i}", peer, made_up_scores(mean), p, {})
         for i, (mean, p, peer) in enumerate(entries)
     ]
 
@@ -402,16 +420,21 @@ def results(*entries):
         ([(0.1, None, False)], "Method 0 was the only method"),
         ([(0.1, None, False), (0.3, 0.0001, True)], "almost certainly ahead of the next, Method 1 (0.300): p < 0.001"),
         ([(0.1, None, False), (0.3, 0.03, True)], "probably ahead of the next"),
-        ([(0.1, None, False), (0.3, 0.4, True)], "but its lead over Method 1 (0.300) can be chance: p = 0.40"),
         (
-            [(0.1, None, False), (0.2, 0.04, True), (0.3, 0.4, True)],
-            "but its lead over Method 2 (0.300) can be chance: p = 0.40",
+            [(0.1, None, False), (0.3, 0.4, True)],
+            "over Method 1 (0.300) can be chance, p = 0.40. Recommended: Method 0",
         ),
-        ([(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True)], "its lead over the others can be chance"),
+        ([(0.1, None, False), (0.2, 0.04, True), (0.3, 0.4, True)], "over Method 2 (0.300) can be chance, p = 0.40"),
+        (
+            [(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True)],
+            "No method is clearly the best: the lead of Method 0",
+        ),
+        ([(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True)], "over the others can be chance"),
         (
             [(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True), (0.9, 0.01, False)],
-            "its lead over 2 of the 3 others can be chance (the nearest of them is Method 1 (0.200), p = 0.40)",
+            "over 2 of the 3 others can be chance (the nearest of them is Method 1 (0.200), p = 0.40)",
         ),
+        ([(1.1, None, False), (1.2, 0.001, True)], "no better than to give every row the frequencies of the classes"),
         (
             [(0.1, None, True), (0.2, 0.001, True), (0.3, 0.002, False)],
             "; the best of petiole's own methods is Method 2 (0.300), p = 0.002",
@@ -419,7 +442,95 @@ def results(*entries):
     ],
 )
 def test_the_verdict_says_how_sure_it_is(entries, words):
-    assert words in make_verdict(results(*entries), "log_loss")
+    table = results(*entries)
+    advice = recommend(table, "log_loss", 1.0, (), 100)
+    assert words in make_verdict(table, "log_loss", advice, 1.0)
+
+
+def test_what_is_recommended_where_nobody_is_surely_ahead():
+    """The winner if it is sure; else the simple one, or the quick one, if it loses little of what the best gains."""
+    level = results((0.10, None, False), (0.12, 0.4, False), (0.13, 0.3, False), (0.30, 0.2, False))
+    assert recommend(level, "log_loss", 1.0, (), 100).name == "m0"
+    assert recommend(level, "log_loss", 1.0, ["m2", "m3"], 100).name == "m2"
+    assert recommend(level, "log_loss", 1.0, ["m3"], 100).name == "m0"  # too far behind, whatever its p
+    assert recommend(level, "log_loss", 0.3, ["m2"], 100).name == "m0"  # 0.03 is much of 0.2
+    sure = results((0.10, None, False), (0.12, 0.01, False))
+    assert recommend(sure, "log_loss", 1.0, ["m1"], 100).name == "m0"
+    level[2].scores["predict_seconds"] = Interval(0.1, 0.1, 0.1)
+    assert recommend(level, "log_loss", 1.0, (), 100).name == "m2"
+    assert recommend(level, "log_loss", 1.0, (), 10**6).name == "m0"  # a microsecond per row
+
+
+# Estimators of the user's own, and other libraries.
+
+
+def test_my_estimators_are_compared_as_they_would_be_alone():
+    """A pipeline gets the table, names and categories included; its probabilities are those of its own fit."""
+    X, y = mixed_data()
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["colour"]), (SimpleImputer(), ["number", "noise"])
+    )
+    mine = make_pipeline(encode, LogisticRegression(C=0.5))
+    study = compare_methods(
+        X, y, methods=["naive-bayes"], extra={"mine": mine, "theirs": GaussianNB()}, test=(X[100:], y[100:])
+    )
+    assert not study.warnings or not any("could not be fitted" in text for text in study.warnings)
+    alone = clone(mine).fit(X, y).predict_proba(X[100:])
+    np.testing.assert_allclose(study.probabilities["mine"], alone, atol=1e-6)
+    np.testing.assert_allclose(study.fit("mine").predict_proba(X[100:]), alone)
+    assert study.fit("theirs").predict_proba(X).shape == (150, 3)
+    assert len(permutation_importance(study, "mine")) == 3
+    weighted = compare_methods(X, y, sample_weight=np.arange(150) % 3, methods=["pet"], extra={"mine": mine}, folds=2)
+    assert {result.name for result in weighted.table} == {"pet", "mine"}
+
+
+def test_an_estimator_that_fails_in_its_own_way_is_left_out():
+    class Broken(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            raise KeyError("no such thing")
+
+    X, y = mixed_data()
+    study = compare_methods(X, y, methods=["naive-bayes"], extra={"broken": Broken()}, folds=2, repeats=1)
+    assert any("broken could not be fitted and is left out: 'no such thing'" in text for text in study.warnings)
+
+
+@pytest.mark.parametrize("name", ["logistic-regression", "lightgbm", "xgboost", "catboost"])
+def test_other_libraries_take_categories_missing_values_and_weights(name, monkeypatch):
+    if not METHODS[name].is_installed:
+        pytest.skip(f"{name} is not installed")
+    quick = {"lightgbm": "n_estimators", "xgboost": "n_estimators", "catboost": "iterations"}
+    X, y = mixed_data(240)
+    model = METHODS[name].make(0, 1)
+    if name in quick:
+        model.estimator.set_params(**{quick[name]: 20})
+        monkeypatch.setitem(METHODS, name, dataclasses.replace(METHODS[name], make=lambda seed, jobs: clone(model)))
+    study = compare_methods(
+        X, y, methods=[name], sample_weight=1 + np.arange(240) % 2, test=(X[:80], y[:80]), random_state=0
+    )
+    assert study.table[0].scores["accuracy"].mean > 0.7
+    without = compare_methods(X[["number", "noise"]], y, methods=[name], test=(X[:80][["number", "noise"]], y[:80]))
+    assert without.table[0].scores["log_loss"].mean > study.table[0].scores["log_loss"].mean
+
+
+def test_methods_that_are_not_installed_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(METHODS, "lightgbm", dataclasses.replace(METHODS["lightgbm"], package="no_such_package"))
+    with pytest.raises(ValueError, match="'lightgbm' needs a package: pip install no_such_package"):
+        choose_methods(["auto", "lightgbm"], Shape(100, 4, 4, 2))
+    names = [method.name for method in choose_methods(["auto", "catboost"], Shape(100, 4, 4, 2))]
+    assert names[-1] == "catboost" and "pet" in names and "xgboost" not in names
+
+
+def test_decisions_need_not_be_classes():
+    """The cost of a method is that of its cheapest decisions, and the baseline the best decision for all."""
+    X, y = load_breast_cancer(return_X_y=True)
+    cost = np.array([[20.0, -1.0], [0.0, 0.0], [2.0, 1.0]])
+    study = compare_methods(X, y, methods=QUICK, cost=cost, decisions=["grant", "refuse", "ask"], folds=2, repeats=1)
+    assert study.decisions == ["grant", "refuse", "ask"] and study.to_dict()["decisions"] == study.decisions
+    for result in study.table:
+        proba = study.probabilities[result.name].astype(float)
+        taken = (proba @ cost.T).argmin(axis=1)
+        assert result.scores["cost"].mean == pytest.approx(cost[taken, study.judged.labels].mean(), abs=0.02)
+    assert study.baseline == pytest.approx(min(cost @ np.bincount(study.judged.labels) / len(y)))
 
 
 # Warnings.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from decimal import Decimal
 
 import numpy as np
@@ -223,21 +222,16 @@ def test_any_table_gives_the_same_matrix_in_every_library(rows):
 
 @pytest.mark.parametrize(
     ("values", "dtype"),
-    [([datetime.date(2020, 1, 1)], "Date|date"), ([[1, 2]], "List|list"), ([b"x"], "Binary|bytes")],
+    [([[1, 2]], "List|list"), ([b"x"], "Binary|bytes")],
 )
-def test_dates_lists_and_bytes_are_refused_by_name(make_frame, values, dtype):
+def test_lists_and_bytes_are_refused_by_name(make_frame, values, dtype):
     with pytest.raises(TypeError, match=f"column 'bad'.*({dtype}).*convert"):
         encode(make_frame({"ok": [1], "bad": values}))
 
 
-def test_timestamps_and_periods_are_refused():
-    for values in (
-        pd.to_datetime(["2020"]),
-        pd.to_timedelta([1]),
-        pd.period_range("2020", periods=1, freq="D"),
-    ):
-        with pytest.raises(TypeError, match=r"column 'when'.*convert"):
-            encode(pd.DataFrame({"when": values}))
+def test_periods_are_refused():
+    with pytest.raises(TypeError, match=r"column 'when'.*convert"):
+        encode(pd.DataFrame({"when": pd.period_range("2020", periods=1, freq="D")}))
 
 
 def test_structs_are_refused():
@@ -260,12 +254,10 @@ def test_infinity_is_refused_by_name(make_frame):
             read(make_frame({"a": ["x", "y"], "b": [1.0, -np.inf]}))
 
 
-def test_series_and_lazy_frames_are_refused():
+def test_series_are_refused():
     for series in (pd.Series([1, 2]), pl.Series([1, 2]), pa.chunked_array([[1, 2]])):
         with pytest.raises(ValueError, match=r"(?s)Expected 2D array, got 1D array instead.*Reshape your data"):
             encode(series)
-    with pytest.raises(TypeError, match=r"X is a lazy LazyFrame: call \.collect\(\)"):
-        encode(pl.LazyFrame({"a": [1]}))
 
 
 def test_empty_frames_are_refused():

@@ -258,8 +258,8 @@ def test_to_frame():
 @pytest.mark.parametrize(
     ("module", "method", "message"),
     [
-        ("pandas", "to_frame", r"pip install petiole\[pandas\]"),
-        ("matplotlib.pyplot", "plot", r"pip install petiole\[plot\]"),
+        ("pandas", "to_frame", r"pip install pandas"),
+        ("matplotlib.pyplot", "plot", r"pip install matplotlib"),
     ],
 )
 def test_missing_extra(monkeypatch, module, method, message):

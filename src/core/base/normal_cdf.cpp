@@ -12,6 +12,8 @@
 #endif
 #if defined(__GNUC__)
 #define PETIOLE_ALWAYS_INLINE inline __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#define PETIOLE_ALWAYS_INLINE __forceinline
 #else
 #define PETIOLE_ALWAYS_INLINE inline
 #endif

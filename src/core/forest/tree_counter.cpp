@@ -171,7 +171,8 @@ LeafFacts TreeCounter::facts_of_sample(Tree& tree, Scratch& scratch, Members::Of
     sums.add_leaf();
     Vote vote(prior_);
     W sum{0};
-    of_leaf.take([&](ClassId k, W once, W copies) {
+    // Named here because clang before 16 does not capture a structured binding by itself.
+    of_leaf.take([&, &counted = counted, &grown = grown](ClassId k, W once, W copies) {
       if (counts_once()) counted.add(k, once);
       grown.add(k, copies);
       vote.consider(k, static_cast<double>(copies));

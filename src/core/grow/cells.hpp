@@ -6,10 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
+#include "base/simd.hpp"
 #include "grow/criterion.hpp"
 
 namespace petiole {
@@ -23,7 +20,7 @@ inline constexpr double kMostCellWeight = 32767;
 // Cells of one code: a whole number of blocks.
 inline std::uint32_t cell_width(std::uint32_t n_classes) { return (n_classes + kCellBlock - 1) / kCellBlock * kCellBlock; }
 
-#if defined(__SSE2__)
+#if defined(PETIOLE_SSE2)
 
 inline __m128i load_cells(const Cell* cells) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(cells)); }
 inline void store_cells(Cell* cells, __m128i values) { _mm_storeu_si128(reinterpret_cast<__m128i*>(cells), values); }
@@ -179,7 +176,7 @@ void with_gini_cells(const Cell* totals, Cell* left, std::uint32_t width, std::u
 template <class F>
 void take_cells(Cell* cells, std::uint32_t width, F&& f) {
   for (std::uint32_t first = 0; first < width; first += kCellBlock) {
-#if defined(__SSE2__)
+#if defined(PETIOLE_SSE2)
     auto* block = reinterpret_cast<__m128i*>(cells + first);
     const __m128i unused = _mm_cmpeq_epi16(_mm_loadu_si128(block), _mm_setzero_si128());
     auto used = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(unused, unused)) & 0xff) ^ 0xffu;

@@ -5,15 +5,13 @@
 #include <bit>
 #include <cstdint>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "base/simd.hpp"
 
 namespace petiole {
 
 inline constexpr std::uint32_t kBlockCodes = 64;
 
-#if defined(__SSE2__)
+#if defined(PETIOLE_SSE2)
 inline constexpr bool kHasCodeBlocks = true;
 
 // A counter holds the weights of two classes in 8 bits each.

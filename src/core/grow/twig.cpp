@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/simd.hpp"
+
 namespace petiole {
 namespace {
 
@@ -17,7 +19,7 @@ struct Unscaled {
 };
 
 // The slots for which f is true of their codes. On SSE2 sixteen at a time: f tells of sixteen bytes which are to be taken.
-#if defined(__SSE2__)
+#if defined(PETIOLE_SSE2)
 template <class F>
 Slots slots_where(const std::uint8_t* codes, F&& f) {
   Slots slots = 0;
@@ -174,7 +176,8 @@ void Twig<W>::rank(const FrameColumn& column, RankedColumn& ranked) {
       }
       return;
     }
-    auto& [present, new_code] = rank_scratch_;
+    auto& present = rank_scratch_.present;
+    auto& new_code = rank_scratch_.new_code;
     present.reserve(column.n_codes);
     if (new_code.size() < column.n_codes) new_code.resize(column.n_codes);
     for_each_slot(known, [&](std::uint32_t i) { present.insert(codes[row_[i]]); });

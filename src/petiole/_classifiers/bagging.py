@@ -82,6 +82,8 @@ nominal_splits, missing, threshold, split_class_weight, weights
         beyond the leaf, or with votes, all of them are. NaN for rows that all trees have seen.
     oob_decision_ : array of shape (n_rows,)
         The class with the largest of these, the most frequent class for rows that all trees have seen.
+    oob_reliability_ : array of shape (n_bins, 3)
+        Of the most probable class, by its probability: the mean probability, the share that is right, the weight.
     oob_score_, oob_log_loss_, oob_brier_ : float
         Accuracy, log-loss in bits and Brier score (summed over classes) of ``oob_predict_proba_``, weighted. Attributes
         whose names begin with "oob" are removed by :meth:`update`.

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from petiole._classifiers.describing import Described
 from petiole._table.encoder import FeatureEncoder
+from petiole._table.frames import row_blocks, settled
 from petiole._table.labels import check_same_length, check_weights, encode_labels, label_codes
 from petiole._table.rows import MAX_CLASSES, EncodedRows, rows_that_count
 from petiole._table.weights import weights_in_rows, weights_in_unit
@@ -21,7 +24,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 
 
-class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TableClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers of tables with numeric and categorical columns, whose parameter is ``categorical_features``.
 
     A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.
@@ -40,13 +43,14 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ig
 
     def _check_state(self, state: dict[str, Any]) -> None:
         encoder, names = state["encoder_"], state.get("feature_names_in_")
-        require(encoder.n_features == state["n_features_in_"], "n_features_in_: must be the number of columns")
-        require(
-            names is None or names.tolist() == encoder.feature_names, "feature_names_in_: must be the columns' names"
-        )
+        require(encoder.n_inputs == state["n_features_in_"], "n_features_in_: must be the number of columns")
+        require(names is None or names.tolist() == encoder.input_names, "feature_names_in_: must be the columns' names")
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
+        if issparse(X) and X.ndim == 2 and len(blocks := row_blocks(X)) > 1:
+            rows = X.tocsr()
+            return np.concatenate([self._average(encode_queries(self, rows[block])) for block in blocks])
         return self._average(encode_queries(self, X))
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -70,6 +74,7 @@ class TableClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ig
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -83,7 +88,7 @@ class TreeBasedClassifier(TableClassifier):
             )
         if len(rows) >= 2**31:
             raise ValueError(f"X has {len(rows)} rows: at most {2**31 - 1} are supported; fit on a sample")
-        chosen_later = isinstance(self.min_samples_leaf, str)
+        chosen_later = isinstance(self.min_samples_leaf, str)  # by the fit
         if rows.weights is not None and self.weights == "counts" and not chosen_later:
             _warn_of_small_weights(rows.weights, 2 * float(self.min_samples_leaf))
 
@@ -103,12 +108,13 @@ def seed_of(model: TreeBasedClassifier) -> int | None:
 
 def has_oblique_splits(model: Any) -> bool:
     """Whether a tree of a fitted tree or forest tests a sum of columns."""
-    return bool((model.tree_ if hasattr(model, "tree_") else model.trees_).is_oblique)
+    trees = getattr(model, "tree_", None) or getattr(model, "trees_", None)
+    return bool(getattr(trees, "is_oblique", False))
 
 
 def remember_columns(model: TableClassifier, X: Any) -> None:
     """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""
-    validate_data(model, X, skip_check_array=True)
+    validate_data(model, settled(X), skip_check_array=True)
 
 
 def encode_training(model: TableClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, EncodedRows]:
@@ -116,6 +122,7 @@ def encode_training(model: TableClassifier, X: Any, y: Any, sample_weight: Any) 
 
     Leaves the classifier as it was; :func:`remember_columns` does the rest when nothing can fail any more.
     """
+    X = settled(X)
     classes, labels = encode_labels(y)
     # An unfitted one is checked in its place: copying a fitted one would unpack its trees.
     validate_data(type(model)(**model.get_params(deep=False)), X, skip_check_array=True)
@@ -139,10 +146,11 @@ def encode_queries(model: TableClassifier, X: Any) -> npt.NDArray[Any]:
     if "encoder_" not in model.__dict__:
         check_is_fitted(model)
     encoder: FeatureEncoder = model.encoder_
+    X = settled(X)
     matrix = encoder.transform(X)
     # Names are scikit-learn's to check; a plain array has none, and for one row the check would cost more than the
     # prediction.
-    if type(X) is not np.ndarray or encoder.feature_names is not None:
+    if type(X) is not np.ndarray or encoder.input_names is not None:
         validate_data(model, X, skip_check_array=True, reset=False)
     return matrix
 

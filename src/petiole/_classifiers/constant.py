@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from petiole._classifiers.describing import Described
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import check_same_length, check_weights, encode_labels
@@ -22,7 +23,7 @@ from petiole.files.savable import SavableModel
 STRATEGIES = ("base_rate", "zero", "one")
 
 
-class ConstantClassifier(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ConstantClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The same probabilities for every row: the three constants in the tables of Zadrozny & Elkan (2001).
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,7 +39,8 @@ from petiole._classifiers.updating import ModelCounts, Updatable
 from petiole._estimates.asking import OutOfBagRows
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._forest.forest import Forest
-from petiole._forest.plan import GrownForest, find_rows, plans_of
+from petiole._forest.plan import NOTHING_CHOSEN, GrownForest, find_rows, plans_of
+from petiole._table.frames import settled
 from petiole._table.rows import EncodedRows
 from petiole._table.weights import check_meaning
 from petiole._tree import traversal
@@ -95,13 +96,15 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
             are drawn does not depend on it.
         """
         self._check_parameters()
+        X = settled(X)
         encoder, rows = encode_training(self, X, y, sample_weight)
         started = time.perf_counter()
         fingerprint = fingerprint_of(rows) if self.warm_start else None
         resumes = self._can_resume(fingerprint)
         seed = self.seed_ if resumes else fresh_seed(self)
-        grown = grow_forests(self, rows, seed, self._estimate.forests if resumes else [])
-        finish_fit(self, X, encoder, rows, grown, seed, fingerprint)
+        growth = self._choose_growth(rows, seed, resumes)
+        grown = grow_forests(self, rows, seed, self._estimate.forests if resumes else [], growth)
+        finish_fit(self, X, encoder, rows, grown, seed, fingerprint, growth)
         if self.verbose:
             print(f"[{type(self).__name__}] {len(self.trees_)} trees in {time.perf_counter() - started:.2f} s")
         return self
@@ -118,6 +121,10 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
     @abstractmethod
     def _keep_estimate(self, estimate: Any) -> None:
         """Set the fitted attributes that show the estimate."""
+
+    def _choose_growth(self, rows: EncodedRows, seed: int, resumes: bool = False) -> Mapping[str, Any]:
+        """Parameters of trees that the fit chooses."""
+        return NOTHING_CHOSEN
 
     def _average(self, matrix: npt.NDArray[Any]) -> Floats:
         estimate: ForestEstimate = self._estimate
@@ -360,7 +367,7 @@ def training_again(model: ForestClassifier, X: Any, y: Any, sample_weight: Any, 
     if model.bootstrap is False:
         raise ValueError(f"{what} needs rows outside the samples, and bootstrap=False leaves none")
     training = encode_training(model, X, y, sample_weight)[1]
-    if not np.array_equal(training.classes, model.classes_) or training.n_columns != model.n_features_in_:
+    if not np.array_equal(training.classes, model.classes_) or training.n_columns != model.encoder_.n_features:
         raise ValueError(f"{what} needs the data that the model was fitted on: the classes or columns differ")
     weights = training.class_weights()
     if not np.allclose(weights, model.class_weights_):

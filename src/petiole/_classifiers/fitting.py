@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from petiole._classifiers.pet import PETClassifier
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._estimates.scores import judge_out_of_bag
 from petiole._forest.forest import Forest
-from petiole._forest.plan import GrownForest, grow, plans_of
+from petiole._forest.plan import NOTHING_CHOSEN, GrownForest, grow, plans_of
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.rows import EncodedRows
 
@@ -38,12 +38,18 @@ def fresh_seed(model: ForestClassifier) -> int:
     return int(np.random.default_rng().integers(2**31)) if seed is None else seed
 
 
-def grow_forests(model: ForestClassifier, rows: EncodedRows, seed: int, earlier: Sequence[Forest]) -> list[GrownForest]:
+def grow_forests(
+    model: ForestClassifier,
+    rows: EncodedRows,
+    seed: int,
+    earlier: Sequence[Forest],
+    growth: Mapping[str, Any] = NOTHING_CHOSEN,
+) -> list[GrownForest]:
     """The forests of the model's plans, going on from those of an earlier fit; plans without trees are left out."""
     keep = model._needs_members or model.oob_score
     return [
         grow(plan, rows, earlier=forest, keep_members=keep, n_threads=model._n_threads())
-        for plan, forest in itertools.zip_longest(plans_of(model, seed), earlier)
+        for plan, forest in itertools.zip_longest(plans_of(model, seed, growth), earlier)
         if plan.n_trees
     ]
 
@@ -56,6 +62,7 @@ def finish_fit(
     grown: Sequence[GrownForest],
     seed: int,
     fingerprint: str | None,
+    growth: Mapping[str, Any] = NOTHING_CHOSEN,
 ) -> None:
     """From grown forests to a fitted classifier; a later warm start asks for the ``fingerprint`` of the rows."""
     fit = model._fit_estimate(grown)
@@ -64,6 +71,8 @@ def finish_fit(
     remember_columns(model, X)
     keep_fit(model, fit, encoder, rows.classes, rows.class_weights(), rows.weight_unit)
     model.seed_ = seed
+    for name, value in growth.items():
+        setattr(model, f"{name}_", value)
     if fingerprint is not None:
         model.fingerprint_ = fingerprint
     if out_of_bag is not None:
@@ -95,10 +104,11 @@ def single_trees(model: ForestClassifier) -> list[PETClassifier]:
     estimate, given = forest_estimate_of(model), model.get_params(deep=False)
     shared = {name: given[name] for name in PETClassifier().get_params() if name in given}
     kinds = zip(plans_of(model, 0), estimate.forests, strict=False)
-    features = [plan.tree.max_features for plan, forest in kinds for _ in range(len(forest))]
+    plans = [plan.tree for plan, forest in kinds for _ in range(len(forest))]
     singles = []
-    for tree, max_features in zip(estimate.single_trees(), features, strict=True):
-        single = PETClassifier(**{**shared, "max_features": max_features, "smoothing": tree.estimator})
+    for tree, plan in zip(estimate.single_trees(), plans, strict=True):
+        changed = {name: getattr(plan, name) for name in ("max_features", "min_samples_leaf", "max_bins")}
+        single = PETClassifier(**{**shared, **changed, "smoothing": tree.estimator})
         share_columns(model, single)
         single._keep_estimate(tree)
         singles.append(single)

@@ -55,7 +55,7 @@ warm_start, random_state, n_jobs, verbose
     classes_ : array of the class labels
     oob_weight_ : float
         The weight of out-of-bag rows in use.
-    feature_importances_, oob_predict_proba_, oob_decision_, oob_score_, oob_log_loss_, oob_brier_
+    feature_importances_, oob_predict_proba_, oob_decision_, oob_score_, oob_log_loss_, oob_brier_, oob_reliability_
         As in :class:`BaggedPETClassifier`; a row is left out of the leaves in which it is looked up.
 
     Examples

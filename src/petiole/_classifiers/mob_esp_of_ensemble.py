@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
+from petiole._classifiers.describing import Described
 from petiole._classifiers.ensemble import MOST_OOB_WEIGHT, Floats
 from petiole._estimates.asking import OutOfBagRows
 from petiole._estimates.vote_look_up import best_oob_weight, file_rows, n_voters_of, vote_rows
@@ -21,7 +22,7 @@ from petiole._validation import check_choice, check_number
 from petiole.files.savable import SavableModel
 
 
-class MOBESPOfEnsemble(SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MOBESPOfEnsemble(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """MOB-ESP's estimation step on any fitted ensemble that associates a query with training rows.
 
     The paper's last remark: what is needed is only which training rows share a leaf with a query, and which rows each

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from petiole._classifiers.base import TableClassifier, encode_queries, encode_training, remember_columns
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
+from petiole._table.frames import settled
 from petiole._table.rows import EncodedRows
 from petiole._validation import check_number, check_whole
 from petiole.calibrators._binning import BinningCalibrator, bin_numbers, equal_weight_edges
@@ -133,6 +134,7 @@ class BinnedNaiveBayesClassifier(TableClassifier):
             2 is a row twice, 0 a row absent; bins have equal weights.
         """
         self._check_parameters()
+        X = settled(X)
         encoder, training = encode_training(self, X, y, sample_weight)
         edges = [self._edges_of(training, j) for j in range(encoder.n_features)]
         tables = [self._log_factors(training, j, edges[j]) for j in range(encoder.n_features)]

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.describing import Described
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
@@ -58,7 +59,7 @@ def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
     raise AttributeError(f"method={model.method!r} gives no intervals: use method='venn_abers'")
 
 
-class OOBCalibratedClassifier(SavableModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class OOBCalibratedClassifier(Described, SavableModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """An ensemble whose probabilities are recalibrated on its own out-of-bag rows.
 
     Each training row gets the probabilities of the trees that have not seen it. These are as honest as those of new

@@ -25,6 +25,7 @@ OUT_OF_BAG_FIELDS = fields(
     oob_score_=maybe(checks.number(0.0, 1.0 + 1e-9, nan=True)),
     oob_log_loss_=maybe(checks.number(0.0, nan=True)),
     oob_brier_=maybe(checks.number(0.0, 2.0 + 1e-9, nan=True)),
+    oob_reliability_=maybe(checks.floats(2, 0.0)),
 )
 
 
@@ -33,6 +34,8 @@ def check_out_of_bag(state: dict[str, Any]) -> None:
     if "oob_predict_proba_" not in state:
         return
     proba, decided = state["oob_predict_proba_"], state.get("oob_decision_")
+    reliable = state.get("oob_reliability_")
+    require(reliable is None or reliable.shape[1:] == (3,), "oob_reliability_: must have three columns")
     require(proba.shape[1] == len(state["classes_"]), "oob_predict_proba_: must have a column per class")
     require(isinstance(decided, np.ndarray) and decided.shape == proba.shape[:1], "oob_decision_: must be one per row")
 
@@ -57,6 +60,7 @@ def keep_out_of_bag(model: Any, found: OutOfBag, X: Any, kept: npt.NDArray[np.in
         proba[kept], decision[kept] = found.proba, model.classes_[found.decision]
     model.oob_predict_proba_ = proba
     model.oob_decision_ = decision
+    model.oob_reliability_ = found.reliability
     keep_scores(model, found.scores)
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns, seed_of
 from petiole._classifiers.updating import ModelCounts, Updatable
 from petiole._estimates.single_tree import SingleTree
+from petiole._table.frames import settled
 from petiole._table.labels import check_same_length, check_weights, label_codes
 from petiole._table.rows import EncodedRows
 from petiole._table.weights import check_meaning
@@ -197,6 +198,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         """
         self._check_parameters(pruning_set)
         estimator = as_leaf_estimator(self.smoothing)
+        X = settled(X)
         encoder, training = encode_training(self, X, y, sample_weight)
         started = time.perf_counter()
         tree = self._grow_and_prune(encoder, training, pruning_set)
@@ -357,9 +359,8 @@ class PETClassifier(Updatable, TreeBasedClassifier):
 
 def display_names(model: PETClassifier) -> dict[str, Any]:
     """What a drawing of the tree calls columns, classes and categories, and the probabilities of its nodes."""
-    names = getattr(model, "feature_names_in_", None)
     return {
-        "feature_names": None if names is None else list(names),
+        "feature_names": model.encoder_.feature_names,
         "class_names": [str(label) for label in model.classes_],
         "categories": model.encoder_.categories,
         "probabilities": model.node_probabilities_,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 from petiole import _core
 from petiole._classifiers.base import encode_labelled, encode_queries
 from petiole._classifiers.ensemble import Floats, ForestClassifier
+from petiole._classifiers.fitting import grow_forests
+from petiole._classifiers.sizing import TRIAL_TREES, Tried, automatic, choose_growth, describe_growth
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
 from petiole._estimates.components import COMPONENTS, Component, make_components
-from petiole._estimates.pool import Part, PooledComponents, fit_pooled_components, pool_rows
+from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, Folding, PoolMembers
+from petiole._estimates.pool import PRIOR, Part, PooledComponents, fit_pooled_components, pool_rows
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest
+from petiole._table.rows import EncodedRows
 from petiole._tree.plan import TreePlan
 from petiole._validation import check_choice, check_number
 from petiole.files import checks, packed
@@ -39,8 +43,9 @@ class ProbabilityForestClassifier(ForestClassifier):
     of all rows ("eb", as in EB-PETs), of the rows it has not seen ("oob"), of the rows that the ensemble votes to be in
     the same class ("votes", after MOB-ESP), and of all rows at the nearest ancestor that has enough of them ("coarse").
     Each of these components is also computed for every training row, from the trees that have not seen it, with the row
-    itself left out. On these honest probabilities a logarithmic opinion pool learns the weight of each component for
-    each class. The base rates ("prior") are one more component.
+    itself left out. Models of other kinds stand beside the forest, each cross-fitted, so that they too have answers for
+    rows that they have not seen. On these honest probabilities a logarithmic opinion pool learns the weight of each
+    component for each class. The base rates ("prior") are one more component.
 
     Parameters
     ----------
@@ -50,20 +55,32 @@ class ProbabilityForestClassifier(ForestClassifier):
         Features drawn at each node. A tuple makes as many kinds of trees, in equal numbers, each kind with components
         of its own: trees that choose among more features are more accurate, trees that choose among fewer differ more
         from each other.
+    members : "auto" or tuple of {"forest", "linear", "curved", "kernel", "boosted"}, default="auto"
+        The models that enter the pool: the forest, logistic regressions on the columns ("linear"), with ranks, squares
+        and products ("curved") and on kernels ("kernel"), and boosted trees that correct the forest ("boosted"). "auto"
+        is all of them. Those that do not help are dropped.
     components : tuple of {"raw", "eb", "oob", "votes", "coarse"}, default=("raw", "oob", "votes", "coarse")
-        What enters the pool.
+        The statistics of the forest's leaves.
     coarse_rows : float, default=30
         The least weight of rows at the ancestor that "coarse" takes.
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
-    criterion, max_depth, min_samples_leaf, max_bins, splits, categorical_features, nominal_splits, missing, \
-threshold, pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, \
-n_jobs, verbose
-        As in :class:`BaggedPETClassifier`, except that single rows may be leaves (``min_samples_leaf=1``), rows count
+    min_samples_leaf : float or "auto", default="auto"
+        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 (if no tree has more
+        than 30,000 leaves then), or one 30,000th, 10,000th or 3,000th of them: the largest with which a small forest
+        answers its out-of-bag rows as well as with the others (within 0.1 % of the log-loss). So trees, files and
+        predictions stay small however many rows there are.
+    max_bins : int, None or "auto", default="auto"
+        In how many bins the values of a column are put. "auto" is None (exact splits) up to 50,000 rows and 255 above.
+    criterion, max_depth, splits, categorical_features, nominal_splits, missing, threshold, \
+pruning, confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
+        As in :class:`BaggedPETClassifier`, except that rows count
         once (``count="distinct"``) and categorical splits are binary by default.
 
     Attributes
     ----------
+    min_samples_leaf_, max_bins_ : float, int or None
+        What was chosen for "auto".
     pool_weights_ : array of shape (n_components, n_classes)
         How much each component counts; large weights of "coarse" or "prior" are a sign of noisy data.
     pool_intercepts_ : array of shape (n_classes,)
@@ -74,7 +91,7 @@ n_jobs, verbose
     oob_component_log_loss_ : dict from component to its log-loss in bits on the same rows
     trees_ : Forest
     classes_ : array of the class labels
-    feature_importances_, oob_predict_proba_, oob_decision_, oob_score_, oob_brier_
+    feature_importances_, oob_predict_proba_, oob_decision_, oob_score_, oob_brier_, oob_reliability_
         As in :class:`BaggedPETClassifier`.
 
     Examples
@@ -93,12 +110,16 @@ n_jobs, verbose
 
     _saved = fields(
         parts_=checks.list_of(_check_saved_part),
+        members_=maybe(checks.instance_of("PoolMembers")),
         pool_=checks.instance_of("LogPool"),
+        forest_pool_=maybe(checks.none_or(checks.instance_of("LogPool"))),
         prior_=checks.probabilities(1),
         pool_weights_=checks.floats(2, 0.0, checks.LARGEST),
         pool_intercepts_=checks.floats(1, -checks.LARGEST, checks.LARGEST),
         component_names_=checks.texts,
         oob_component_log_loss_=maybe(checks.anything),
+        min_samples_leaf_=maybe(checks.number(1)),
+        max_bins_=maybe(checks.none_or(checks.whole(2))),
     )
 
     def __init__(
@@ -106,13 +127,14 @@ n_jobs, verbose
         n_estimators: int = 256,
         *,
         max_features: Any = ("sqrt", 1),
+        members: str | Sequence[str] = "auto",
         components: Sequence[str] = ("raw", "oob", "votes", "coarse"),
         coarse_rows: float = 30,
         floor: float = 0.002,
         criterion: str = "entropy",
         max_depth: int | None = None,
-        min_samples_leaf: float = 1,
-        max_bins: int | None = None,
+        min_samples_leaf: float | str = "auto",
+        max_bins: int | str | None = "auto",
         splits: str = "best",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "binary",
@@ -132,6 +154,7 @@ n_jobs, verbose
     ) -> None:
         self.n_estimators = n_estimators
         self.max_features = max_features
+        self.members = members
         self.components = components
         self.coarse_rows = coarse_rows
         self.floor = floor
@@ -193,6 +216,7 @@ n_jobs, verbose
             raise ValueError(
                 f"components={self.components!r}: must be a tuple of different names from {tuple(COMPONENTS)}"
             )
+        member_names(self)
         check_number("coarse_rows", self.coarse_rows, 1)
         check_number("floor", self.floor, 1e-12, 0.5)
 
@@ -201,6 +225,24 @@ n_jobs, verbose
             TreePlan.of(self, max_features=max_features)
 
     _needs_members = True
+    sizes_trees = True
+
+    def _choose_growth(self, rows: EncodedRows, seed: int, resumes: bool = False) -> Mapping[str, Any]:
+        chosen = automatic(self)
+        if resumes:
+            return {name: getattr(self, f"{name}_") for name in chosen}
+
+        def trial(growth: Mapping[str, Any]) -> Tried:
+            few = type(self)(**{**self.get_params(deep=False), "n_estimators": TRIAL_TREES, "oob_score": False})
+            grown = grow_forests(few, rows, seed, [], growth)
+            most_leaves = max(int(tree.is_leaf.sum()) for one in grown for tree in one.forest)
+            loss = few._fit_estimate(grown).log_loss
+            return Tried(np.nan if loss is None else loss, most_leaves)
+
+        growth = choose_growth(self, rows, trial)
+        for line in describe_growth(growth, len(rows)) if self.verbose else ():
+            print(f"[{type(self).__name__}] {line}", flush=True)
+        return growth
 
     @functools.cached_property
     def trees_(self) -> Forest:  # type: ignore[override]
@@ -231,7 +273,9 @@ n_jobs, verbose
             filed,
             unseen,
             pool_components(self),
-            component_names(self, len(grown)),
+            leaf_component_names(self, len(grown)),
+            member_names(self),
+            seed=seed,
             prior=prior,
             learn_from=pool_rows(len(rows), seed),
             floor=float(self.floor),
@@ -242,7 +286,9 @@ n_jobs, verbose
     def _keep_estimate(self, estimate: PooledComponents) -> None:
         self._estimate = estimate
         self.parts_ = estimate.parts
+        self.members_ = estimate.members
         self.pool_ = estimate.pool
+        self.forest_pool_ = estimate.forest_pool
         self.prior_ = estimate.base_rates
         self.pool_weights_ = estimate.pool.weights
         self.pool_intercepts_ = estimate.pool.intercepts
@@ -269,8 +315,17 @@ n_jobs, verbose
             ballot = make_ballot(forest, self.class_weights_)
             filed = FiledVotes(_core.VoteTables.from_state(tables), ballot)
             parts.append(Part.of(forest, filed, components, self._n_threads()))
+        members = state.get("members_", PoolMembers(Folding(2, 0)))
         names = self.component_names_
-        self._keep_estimate(PooledComponents(parts, self.pool_, names, self.class_weights_, self.prior_))
+        estimate = PooledComponents(
+            parts, members, self.pool_, state.get("forest_pool_"), names, self.class_weights_, self.prior_
+        )
+        self._keep_estimate(estimate)
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], state: dict[str, Any]) -> Self:
+        # Files that know no members are from before there were any.
+        return super()._from_saved({"members": (FOREST,)} | parameters, state)
 
     def _saved_forests(self, state: dict[str, Any]) -> list[Forest]:
         return [forest for forest, _ in state["parts_"]]
@@ -279,11 +334,12 @@ n_jobs, verbose
         super()._check_state(state)
         n_classes, parts, pool = len(state["classes_"]), state["parts_"], state["pool_"]
         require(1 <= len(parts) <= len(kinds_of(self)), "parts_: must be one per kind of trees")
-        require(
-            state["component_names_"] == component_names(self, len(parts)),
-            "component_names_: must be those of the parts",
-        )
-        n_components = len(parts) * len(self.components) + 1
+        members = state["members_"].names if "members_" in state else []
+        names = [*leaf_component_names(self, len(parts)), *members, PRIOR]
+        require(state["component_names_"] == names, "component_names_: must be those of the parts and members")
+        if "members_" in state:
+            state["members_"].check_fits(state["encoder_"].n_features, n_classes)
+        n_components = len(names)
         shapes = {
             "pool_weights_": (n_components, n_classes),
             "pool_intercepts_": (n_classes,),
@@ -317,9 +373,24 @@ def pool_components(model: ProbabilityForestClassifier) -> tuple[Component, ...]
     return make_components(model.components, float(model.coarse_rows))
 
 
-def component_names(model: ProbabilityForestClassifier, n_kinds: int) -> list[str]:
-    """The components of all kinds of trees that there are, and last the base rates."""
+def leaf_component_names(model: ProbabilityForestClassifier, n_kinds: int) -> list[str]:
+    """The statistics of leaves, for all kinds of trees that there are."""
     kinds = kinds_of(model)[:n_kinds]
     if len(kinds) == 1:
-        return [*model.components, "prior"]
-    return [*(f"{name}, max_features={kind}" for kind in kinds for name in model.components), "prior"]
+        return list(model.components)
+    return [f"{name}, max_features={kind}" for kind in kinds for name in model.components]
+
+
+def member_names(model: ProbabilityForestClassifier) -> tuple[str, ...]:
+    """The members of the pool beside the forest."""
+    if isinstance(model.members, str) and model.members == "auto":
+        return AUTO_MEMBERS
+    names = tuple(model.members) if isinstance(model.members, (tuple, list)) else ()
+    for name in names:
+        check_choice("members", name, (FOREST, *MEMBERS))
+    if FOREST not in names or len(set(names)) < len(names):
+        raise ValueError(
+            f"members={model.members!r}: must be 'auto' or a tuple of different names from {(FOREST, *MEMBERS)}, "
+            f"{FOREST!r} among them"
+        )
+    return tuple(name for name in MEMBERS if name in names)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from petiole._classifiers.describing import Described
 from petiole._classifiers.ensemble import training_again
 from petiole._classifiers.pet import PETClassifier
 from petiole._dual.closed_form import has_unseen_rows, is_soft
@@ -36,7 +37,7 @@ LEARNED = ("auto", "per_attribute")
 MOST_SAVED_PERTURBATIONS = 1_000_000
 
 
-class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator):
+class DualPerturbCombineClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):
     """Dual perturb and combine: perturb the query instead of the training set (Geurts 2001).
 
     The values of a query are perturbed by Gaussian noise, a fitted model is asked about the perturbed queries, and the
@@ -144,16 +145,17 @@ class DualPerturbCombineClassifier(SavableModel, ClassifierMixin, BaseEstimator)
         require(self.n_perturbations <= MOST_SAVED_PERTURBATIONS, "n_perturbations: must be at most a million")
 
     def _check_state(self, state: dict[str, Any]) -> None:
-        model, noise, n_features = state["model_"], state["noise_"], state["n_features_in_"]
+        model, noise, n_inputs = state["model_"], state["noise_"], state["n_features_in_"]
+        n_features = model.encoder.n_features
         require(state["estimator_"] is model.estimator, "estimator_: must be that of model_")
         same = type(unwrapped(self.estimator)) is type(model.inner)
         require(same, "estimator_: must be of the class of the parameter estimator")
         self._check_level(len(model.attributes.scales))
         require(model.classes.tolist() == state["classes_"].tolist(), "classes_: must be those of model_")
         require(np.array_equal(model.attributes.scales, state["scales_"]), "scales_: must be those of model_")
-        require(model.encoder.n_features == n_features, "n_features_in_: must be the number of columns")
+        require(model.encoder.n_inputs == n_inputs, "n_features_in_: must be the number of columns")
         names = state.get("feature_names_in_")
-        require(names is None or len(names) == n_features, "feature_names_in_: must be one per column")
+        require(names is None or len(names) == n_inputs, "feature_names_in_: must be one per column")
         learned = state["_learned"]
         pair = type(learned) is tuple and len(learned) == 2 and all(type(one) is bool for one in learned)
         require(pair, "_learned: must be two truth values")

@@ -19,8 +19,11 @@ from petiole._classifiers.pet import PETClassifier
 from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._classifiers.updating import estimate_of
 from petiole._dual.noise import Perturbation
+from petiole._dual.sampling import draw, perturbed_matrix
 from petiole._estimates.asking import FiledVotes, Positions
 from petiole._estimates.base import ForestEstimate
+from petiole._estimates.cross_fitted import CrossFitted
+from petiole._estimates.members import Folding
 from petiole._estimates.single_tree import SingleTree
 from petiole._forest.forest import Forest
 from petiole._forest.plan import ForestPlan
@@ -30,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 
 # Rows asked at a time where their leaves are kept in memory until all trees have voted, and where not.
 ROWS_WITH_LEAVES, ROWS_WITHOUT = 256, 65_536
+# Models without leaves meet noise that is drawn, the same for every query.
+N_DRAWS, SEED_OF_DRAWS = 32, 0
 
 
 class SoftQueries:
@@ -57,16 +62,41 @@ class SoftQueries:
         _, _, proba = filed.tables.look_up_members(self._leaves, filed.ballot, n_voters, which, self.n_threads)
         return proba, None if tables is None else self.means(tables)
 
+    def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
+        return mean_over_draws(
+            self.matrix, self.perturbation, lambda matrix: model.answer(matrix, self.n_threads, starts)
+        )
+
+
+def mean_over_draws(
+    matrix: npt.NDArray[Any], perturbation: Perturbation, ask: Callable[[npt.NDArray[Any]], Floats]
+) -> Floats:
+    """The mean answer for perturbed copies of the rows."""
+    drawn = draw(perturbation, N_DRAWS, SEED_OF_DRAWS)
+    return np.asarray(sum(ask(perturbed_matrix(matrix, noise)) for noise in drawn) / N_DRAWS)
+
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
     """Training rows beside the trees of a forest that were grown on samples of them.
 
-    ``counted`` says where the rows are without noise, which is where the leaves have counted them.
+    ``counted`` says where the rows are without noise, which is where the leaves have counted them. The rows are those
+    ``chosen`` from ``training``.
     """
 
     rows: EncodedRows
     counted: _core.Members
+    training: EncodedRows
+    chosen: npt.NDArray[np.intp]
+
+    def unseen(
+        self, model: CrossFitted, folding: Folding, starts: Floats | None, perturbation: Perturbation, n_threads: int
+    ) -> Floats:
+        """Probabilities of the rows with noise, by models that have not seen them."""
+        fold_of = folding.of(self.training.labels)[self.chosen]
+        return mean_over_draws(
+            self.rows.matrix, perturbation, lambda matrix: model.held_out_answer(matrix, fold_of, n_threads, starts)
+        )
 
 
 class SoftUnseenRows:
@@ -74,6 +104,7 @@ class SoftUnseenRows:
 
     def __init__(self, router: _core.SoftRouter, part: CountedRows, perturbation: Perturbation, n_threads: int) -> None:
         self.router = router
+        self.part = part
         self.rows = part.rows
         self.counted = part.counted
         self.perturbation = perturbation
@@ -120,6 +151,9 @@ class SoftUnseenRows:
             )
         )
 
+    def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
+        return self.part.unseen(model, folding, starts, self.perturbation, self.n_threads)
+
 
 class SoftMeans(SoftUnseenRows):
     """The same where only means are asked for: no leaves are kept, so many rows can be asked at a time."""
@@ -142,7 +176,7 @@ def counted_rows(
         counted = forest.router.members(part.matrix, 1)
         for index, times in enumerate(copies):
             counted.set_copies(index, np.ascontiguousarray(times[chosen]))
-        parts.append(CountedRows(part, counted))
+        parts.append(CountedRows(part, counted, rows, chosen))
     return parts
 
 

@@ -59,7 +59,7 @@ class PerturbedModel(Savable):
 
     def _check_state(self, state: dict[str, Any]) -> None:
         inner, encoder, attributes = unwrapped(state["estimator"]), state["encoder"], state["attributes"]
-        require(getattr(inner, "n_features_in_", None) == encoder.n_features, "estimator: must have the same columns")
+        require(getattr(inner, "n_features_in_", None) == encoder.n_inputs, "estimator: must have the same columns")
         require(not is_soft(inner) or inner.encoder_.reads_alike(encoder), "encoder: must be that of the estimator")
         sizes = [len(shares) for shares in attributes.frequencies]
         fits = len(sizes) == encoder.n_features
@@ -81,6 +81,11 @@ class PerturbedModel(Savable):
             matrix = encoder.transform(X)
         else:
             encoder, matrix = FeatureEncoder.fit(X, categorical_features, type(inner).__name__)
+            if encoder.n_features > encoder.n_inputs:
+                raise TypeError(
+                    f"X has dates, on which noise is not drawn for a {type(inner).__name__}: convert them to numbers, "
+                    "or give a tree or forest of petiole"
+                )
         weights, _ = weights_in_rows(check_weights(sample_weight, len(matrix)))
         return cls(fitted, encoder, Attributes.of(matrix, weights, encoder.n_categories))
 

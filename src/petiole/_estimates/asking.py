@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole._estimates.cross_fitted import CrossFitted
+from petiole._estimates.members import Folding
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest
 from petiole._table.rows import EncodedRows
@@ -39,6 +41,9 @@ class Queries(Protocol):
         """The frequencies that leaves keep for the vote of the first trees, NaN where there are none; and the means of
         tables."""
 
+    def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
+        """The probabilities by a model that is no forest; ``starts`` are the scores that it begins with, if any."""
+
 
 class UnseenRows(Protocol):
     """Training rows in the leaves of one forest, each asked only in trees that have not seen it."""
@@ -52,6 +57,9 @@ class UnseenRows(Protocol):
     def look_up(self, filed: FiledVotes, which: _core.VoteRows, oob_weight: float) -> Floats:
         """The frequencies that leaves keep for the out-of-bag vote, the row itself taken out; NaN where nothing is
         left."""
+
+    def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
+        """The probabilities by a model that is no forest, each row asked in a fold that it was kept out of."""
 
 
 class PlainQueries:
@@ -74,6 +82,9 @@ class PlainQueries:
             self.router, self.matrix, filed.ballot, n_voters, which, tables, self.n_threads
         )
         return proba, means
+
+    def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
+        return model.answer(self.matrix, self.n_threads, starts)
 
 
 class OutOfBagRows:
@@ -123,6 +134,12 @@ class OutOfBagRows:
         labels, weights = self.rows.labels, self.rows.weights
         return np.asarray(
             filed.tables.out_of_bag(self.members, winners, votes, which, labels, weights, self.selected, self.n_threads)
+        )
+
+    def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
+        chosen = slice(None) if self.selected is None else self.selected
+        return model.held_out_answer(
+            self.rows.matrix[chosen], folding.of(self.rows.labels)[chosen], self.n_threads, starts
         )
 
     def _picked(self, rows: Positions | None) -> Positions | None:

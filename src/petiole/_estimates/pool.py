@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,20 +14,30 @@ from petiole import _core
 from petiole._estimates.asking import FiledVotes, OutOfBagRows, PlainQueries, Positions, Queries, UnseenRows, filled
 from petiole._estimates.base import Fit, UnseenAnswer
 from petiole._estimates.components import Component, OwnRows
+from petiole._estimates.cross_fitted import CrossFitted
 from petiole._estimates.leaf_tables import frequency_tables
+from petiole._estimates.members import PoolMembers, fit_members
 from petiole._estimates.scores import mean_log_loss
 from petiole._estimates.single_tree import SingleTree
 from petiole._estimates.vote_look_up import make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.leaf_counts import ForestCounts, Tally, VoteCounts, recounted, refiled, tally_rows
-from petiole._forest.log_pool import LogPool, fit_pool
+from petiole._forest.log_pool import LogPool, Ridges, fit_pool
 from petiole._table.rows import EncodedRows
 from petiole.smoothing import Laplace, Raw
 
 Floats = npt.NDArray[np.float64]
 
+# The name of the base rates, the last component of every pool.
+PRIOR = "prior"
 # A few unknowns are learned from no more rows than these.
 MOST_POOL_ROWS = 20_000
+# With members beside the forest there is more to be deceived by. The mean weights are held by so many nats for each bit
+# of the least log-loss of a component, because data without noise need large weights and have few bits to say so; the
+# weights of single classes are held by more than without members.
+RIDGE_PER_BIT, LEAST_LOSS, CLASS_RIDGE = 30.0, 0.003, 100.0
+# Members of smaller weights are dropped, so that predictions do not pay for them.
+LEAST_WEIGHT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +142,19 @@ class Statistics:
 
 @dataclass(frozen=True, eq=False)
 class PooledComponents:
-    """All components of all kinds of trees, and the base rates, in a logarithmic opinion pool.
+    """All components of all kinds of trees, models that are no forests, and the base rates, in a logarithmic opinion
+    pool.
 
     Attributes
     ----------
     parts : list of Part
+    members : PoolMembers
+        The models that are no forests.
     pool : LogPool
+    forest_pool : LogPool or None
+        The pool without the members, if one of these begins with what it answers.
     names : list of str
-        Of the components in the order of the pool's weights; the base rates come last.
+        Of the components in the order of the pool's weights: those of each part, the members, the base rates.
     prior : array
         The weight of each class in the training rows, which decides ties between votes.
     base_rates : array
@@ -147,7 +162,9 @@ class PooledComponents:
     """
 
     parts: list[Part]
+    members: PoolMembers
     pool: LogPool
+    forest_pool: LogPool | None
     names: list[str]
     prior: Floats
     base_rates: Floats
@@ -155,6 +172,11 @@ class PooledComponents:
     looks_up_votes = True
     leaves_rows_out = True
     is_mean = False
+
+    @property
+    def names_of_leaves(self) -> list[str]:
+        """The components that are statistics of leaves."""
+        return self.names[: len(self.names) - len(self.members.names) - 1]
 
     @property
     def forests(self) -> Sequence[Forest]:
@@ -172,8 +194,17 @@ class PooledComponents:
 
     def components_of(self, queries: Iterable[Queries]) -> list[Floats]:
         """The probabilities of queries by each component, in the order of ``names``."""
-        asked = zip(self.parts, queries, strict=True)
-        return with_base_rates([proba for part, rows in asked for proba in part.answer(rows)], self.base_rates)
+        asked = list(zip(self.parts, queries, strict=True))
+        found = [proba for part, rows in asked for proba in part.answer(rows)]
+        return self._with_members(found, asked[0][1].ask)
+
+    def _with_members(self, found: list[Floats], ask: Callable[[CrossFitted, Floats | None], Floats]) -> list[Floats]:
+        """Statistics of leaves, what the members answer the same rows, and the base rates."""
+        starts = None
+        if self.members.needs_starts:
+            assert self.forest_pool is not None
+            starts = np.log(self.forest_pool.combine(with_base_rates(found, self.base_rates)))
+        return with_base_rates(found + self.members.answers(ask, starts), self.base_rates)
 
     def component_proba(self, matrix: npt.NDArray[Any], n_threads: int) -> list[Floats]:
         """The probabilities of encoded rows by each component."""
@@ -181,9 +212,9 @@ class PooledComponents:
 
     def relearned(self, rows: EncodedRows, n_threads: int) -> PooledComponents:
         """The same components with weights learned from rows that no leaf has counted."""
-        answers = self.component_proba(rows.matrix, n_threads)
-        starts = pool_starts(len(answers))
-        return replace(self, pool=fit_pool(answers, rows.labels, rows.weights, starts, self.pool.floor, n_threads))
+        answers = dict(zip(self.names, self.component_proba(rows.matrix, n_threads), strict=True))
+        pool, _ = learn_pool(answers, len(self.names_of_leaves), rows, self.pool.floor, n_threads)
+        return replace(self, pool=pool)
 
     # Out of bag.
 
@@ -193,7 +224,7 @@ class PooledComponents:
         def answer(unseen: Sequence[UnseenRows]) -> Floats:
             asked = zip(statistics, unseen, strict=True)
             found = [proba for of_part, rows in asked for proba in of_part.unseen(rows)]
-            return self.pool.combine(with_base_rates(found, self.base_rates))
+            return self.pool.combine(self._with_members(found, functools.partial(_ask_unseen, unseen[0], self.members)))
 
         return answer
 
@@ -239,23 +270,23 @@ class PooledComponents:
     # Several in one.
 
     def joined(self, others: Sequence[PooledComponents], prior: Floats, class_weights: Floats) -> PooledComponents:
-        """Parts kind by kind; pools are averaged by their numbers of trees."""
+        """Parts kind by kind, members name by name; pools are averaged by their numbers of trees."""
         every = [self, *others]
-        if any(one.names != self.names for one in every):
+        if any(one.names_of_leaves != self.names_of_leaves for one in every):
             raise ValueError("the models differ in max_features or components: merge equals")
+        members = self.members.joined([one.members for one in others])
+        forest_pools = [one.forest_pool for one in every if one.forest_pool is not None]
+        names = [*self.names_of_leaves, *members.names, PRIOR]
         share = np.array([sum(map(len, one.forests)) for one in every], dtype=float)
-        share /= share.sum()
-        pool = LogPool(
-            np.tensordot(share, [one.pool.weights for one in every], 1),
-            np.tensordot(share, [one.pool.intercepts for one in every], 1),
-            self.pool.floor,
-        )
+        pool = LogPool.mean([one.pool.placed(one.names, names) for one in every], share / share.sum())
+        of_forests = np.full(len(forest_pools), 1.0 / max(len(forest_pools), 1))
+        forest_pool = LogPool.mean(forest_pools, of_forests) if forest_pools else None
         parts = []
         for of_kind in zip(*(one.parts for one in every), strict=True):
             forest = Forest.joined([part.forest for part in of_kind])
             tables = _core.VoteTables.joined([part.filed.tables for part in of_kind], 1.0)
             parts.append(Part.of(forest, FiledVotes(tables, make_ballot(forest, prior)), of_kind[0].components, 1))
-        return PooledComponents(parts, pool, self.names, prior, class_weights / class_weights.sum())
+        return PooledComponents(parts, members, pool, forest_pool, names, prior, class_weights / class_weights.sum())
 
 
 def fit_pooled_components(
@@ -264,7 +295,9 @@ def fit_pooled_components(
     unseen: Sequence[OutOfBagRows],
     components: tuple[Component, ...],
     names: list[str],
+    wanted: Sequence[str],
     *,
+    seed: int,
     prior: Floats,
     learn_from: Positions,
     floor: float,
@@ -279,7 +312,11 @@ def fit_pooled_components(
         The trees, their leaf matrices of votes, and where rows are in them.
     components : tuple of Component
     names : list of str
-        Of all components of all kinds, the base rates last.
+        Of all components of all kinds.
+    wanted : sequence of str
+        The members to fit beside the forest; those that get no weight are dropped.
+    seed : int
+        Of the members.
     prior : array
         The weight of each class in all training rows.
     learn_from : positions of the rows, among those of ``unseen``, from which weights are learned
@@ -295,20 +332,70 @@ def fit_pooled_components(
         answers.append(of_kind)
         parts.append(part)
     base_rates = prior / prior.sum()
-    all_answers = with_base_rates([proba for of_kind in answers for proba in of_kind], base_rates)
-    learned = [proba[learn_from] for proba in all_answers] if answer_all else all_answers
-    known = ~np.isnan([proba[:, 0] for proba in learned]).any(axis=0)
-    rows, learned = unseen[0].rows.take(learn_from[known]), [proba[known] for proba in learned]
-    pool = fit_pool(learned, rows.labels, rows.weights, pool_starts(len(names)), floor, n_threads)
+    rows = unseen[0].rows
+    of_leaves = [proba for of_kind in answers for proba in of_kind]
+    in_asked = learn_from if answer_all else np.arange(len(learn_from))
+    known = ~np.isnan([proba[in_asked, 0] for proba in of_leaves]).any(axis=0)
+    to_learn, rows_to_learn = in_asked[known], rows.take(learn_from[known])
+    leaf_answers = with_base_rates(of_leaves, base_rates)
+    forest_pool, losses = learn_pool(
+        _by_name([*names, PRIOR], leaf_answers, to_learn), len(names), rows_to_learn, floor, n_threads
+    )
+    asked_about_all = len(of_leaves[0]) == len(rows)
+    starts = np.log(forest_pool.combine(_filled_by(leaf_answers, base_rates))) if asked_about_all and wanted else None
+    members, by_members = fit_members(wanted, rows, seed, starts, n_threads)
+    by_members = by_members if answer_all else [proba[learn_from] for proba in by_members]
+    every = [*names, *members.names, PRIOR]
+    learned = _by_name(every, with_base_rates(of_leaves + by_members, base_rates), to_learn)
+    pool = forest_pool
+    if members.names:
+        pool, losses = learn_pool(learned, len(names), rows_to_learn, floor, n_threads)
     out_of_bag = None
     if answer_all:
-        out_of_bag = pool.combine(with_base_rates(_known_to_others(answers), base_rates))
-    return Fit(
-        PooledComponents(parts, pool, names, prior, base_rates),
-        out_of_bag,
-        mean_log_loss(pool.combine(learned), rows),
-        {name: mean_log_loss(proba, rows) for name, proba in zip(names, learned, strict=True)},
+        out_of_bag = pool.combine(with_base_rates(_known_to_others(answers) + by_members, base_rates))
+    useful = [name for name in members.names if pool.weights[every.index(name)].max() >= LEAST_WEIGHT]
+    members = members.kept(useful)
+    kept = [*names, *useful, PRIOR]
+    estimate = PooledComponents(
+        parts,
+        members,
+        pool.placed(every, kept),
+        forest_pool if members.needs_starts else None,
+        kept,
+        prior,
+        base_rates,
     )
+    loss = mean_log_loss(pool.combine(list(learned.values())), rows_to_learn)
+    return Fit(estimate, out_of_bag, loss, losses)
+
+
+def _by_name(names: Sequence[str], answers: Sequence[Floats], rows: npt.NDArray[Any]) -> dict[str, Floats]:
+    return {name: proba[rows] for name, proba in zip(names, answers, strict=True)}
+
+
+def _filled_by(answers: Sequence[Floats], base_rates: Floats) -> list[Floats]:
+    """Answers, and base rates for rows that nothing is known of."""
+    return [filled(proba, base_rates[np.newaxis]) for proba in answers]
+
+
+def _ask_unseen(rows: UnseenRows, members: PoolMembers, model: CrossFitted, starts: Floats | None) -> Floats:
+    return rows.ask(model, members.folding, starts)
+
+
+def learn_pool(
+    answers: dict[str, Floats], n_of_leaves: int, rows: EncodedRows, floor: float, n_threads: int
+) -> tuple[LogPool, dict[str, float]]:
+    """The pool of components by their answers for rows that they have not seen, and the log-loss of each in bits.
+
+    The first ``n_of_leaves`` are statistics of leaves, the last are the base rates.
+    """
+    losses = {name: mean_log_loss(proba, rows) for name, proba in answers.items()}
+    ridges = Ridges()
+    if len(answers) > n_of_leaves + 1:
+        ridges = Ridges(mean=RIDGE_PER_BIT * max(min(losses.values()), LEAST_LOSS), classes=CLASS_RIDGE)
+    starts = pool_starts(n_of_leaves, len(answers))
+    pool = fit_pool(list(answers.values()), rows.labels, rows.weights, starts, floor, n_threads, ridges)
+    return pool, losses
 
 
 def _answers_and_part(statistics: Statistics, unseen: UnseenRows) -> tuple[list[Floats], Part]:
@@ -321,9 +408,9 @@ def with_base_rates(components: list[Floats], base_rates: Floats) -> list[Floats
     return [*components, np.repeat(base_rates[np.newaxis], len(components[0]), axis=0)]
 
 
-def pool_starts(n_components: int) -> Floats:
-    """Equal weights that sum to one; the base rates, which come last, start at 0."""
-    return np.append(np.full(n_components - 1, 1.0 / (n_components - 1)), 0.0)
+def pool_starts(n_of_leaves: int, n_components: int) -> Floats:
+    """The weights that ridges pull to: equal ones of the statistics of leaves, which sum to 1, and none of others."""
+    return np.repeat([1.0 / n_of_leaves, 0.0], [n_of_leaves, n_components - n_of_leaves])
 
 
 def pool_rows(n_rows: int, seed: int) -> Positions:

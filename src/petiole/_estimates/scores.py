@@ -39,6 +39,26 @@ def score(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> OutO
     )
 
 
+def reliability_of(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats, n_bins: int = 10) -> Floats:
+    """Whether the most probable class is right as often as it is said to be.
+
+    A row per bin of its probability that has rows: the mean probability, the share that is right, the rows' weight.
+
+    >>> proba = np.array([[0.9, 0.1], [0.1, 0.9], [0.4, 0.6]])
+    >>> reliability_of(proba, np.array([0, 0, 1], dtype=np.int32), np.ones(3)).round(2)
+    array([[0.6, 1. , 1. ],
+           [0.9, 0.5, 2. ]])
+    """
+    claimed = proba.max(axis=1, initial=0.0)
+    bins = np.minimum((claimed * n_bins).astype(np.int64), n_bins - 1)
+    weight, says, right = (
+        np.bincount(bins, values, minlength=n_bins)
+        for values in (weights, weights * claimed, weights * (proba.argmax(axis=1) == labels))
+    )
+    used = weight > 0
+    return np.column_stack([says[used] / weight[used], right[used] / weight[used], weight[used]])
+
+
 def score_rows(proba: Floats, rows: EncodedRows) -> OutOfBagScores:
     """How good answers are that may be lacking (NaN) for some rows, which are passed over."""
     known = ~np.isnan(proba[:, 0])
@@ -57,6 +77,7 @@ class OutOfBag:
     proba: Floats
     decision: npt.NDArray[np.int64]
     scores: OutOfBagScores
+    reliability: Floats
 
 
 def judge_out_of_bag(proba: Floats, rows: EncodedRows, stacklevel: int = 4) -> OutOfBag:
@@ -70,4 +91,5 @@ def judge_out_of_bag(proba: Floats, rows: EncodedRows, stacklevel: int = 4) -> O
             stacklevel=stacklevel,
         )
     decision = np.where(known, np.nan_to_num(proba).argmax(axis=1), rows.class_weights().argmax())
-    return OutOfBag(proba, decision, score_rows(proba, rows))
+    reliability = reliability_of(proba[known], rows.labels[known], rows.weights_or_ones()[known])
+    return OutOfBag(proba, decision, score_rows(proba, rows), reliability)

@@ -23,15 +23,30 @@ from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
 
-# How strongly the mean weight of a component is held where it starts, the weights of single classes at that mean, and
-# intercepts at zero. In nats per squared unit, so that their effect vanishes as rows become many.
-MEAN_RIDGE, CLASS_RIDGE, INTERCEPT_RIDGE = 2.0, 10.0, 3.0
 MAX_ITERATIONS = 100
 # The search sometimes stops after a step that happened to be short. Where a slope is left of more than this share of
 # the loss, it begins again from there.
 SLOPE_LEFT, MAX_SEARCHES = 1e-3, 5
 # Rows whose components are combined together: a call of NumPy for each component would take longer than a single row.
 ROWS_AT_ONCE = 1024
+
+
+class Ridges(NamedTuple):
+    """How strongly weights are held, in nats per squared unit, so that the effect vanishes as rows become many.
+
+    Attributes
+    ----------
+    mean : float
+        Holds the mean weight of a component where it starts.
+    classes : float
+        Holds the weights of single classes at that mean.
+    intercepts : float
+        Holds intercepts at zero.
+    """
+
+    mean: float = 2.0
+    classes: float = 10.0
+    intercepts: float = 3.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,20 @@ class LogPool(Savable):
 
     def _check_state(self, state: dict[str, Any]) -> None:
         require(state["weights"].shape[1:] == state["intercepts"].shape, "intercepts: must be one per class")
+
+    def placed(self, names: Sequence[str], places: Sequence[str]) -> LogPool:
+        """The same for components in other places: those that ``places`` lacks are dropped, others have no weight."""
+        weights = np.zeros((len(places), self.weights.shape[1]))
+        for name, row in zip(names, self.weights, strict=True):
+            if name in places:
+                weights[places.index(name)] = row
+        return LogPool(weights, self.intercepts, self.floor)
+
+    @classmethod
+    def mean(cls, pools: Sequence[LogPool], shares: Floats) -> LogPool:
+        """The mean of pools of the same components."""
+        weights = np.tensordot(shares, [one.weights for one in pools], 1)
+        return cls(weights, np.tensordot(shares, [one.intercepts for one in pools], 1), pools[0].floor)
 
     def combine(self, components: Sequence[Floats]) -> Floats:
         """The pool of components that are (n_rows, n_classes) each; rows sum to 1."""
@@ -95,18 +124,24 @@ def fit_pool(
     starts: Floats,
     floor: float,
     n_threads: int = 1,
+    ridges: Ridges = Ridges(),  # noqa: B008 - it cannot be changed
 ) -> LogPool:
     """The pool with the least log-loss on rows that the components have not seen, plus the ridges.
 
-    ``starts`` has a weight for each component, from which its ridge pulls.
+    ``starts`` has a weight for each component, to which its ridge pulls.
     """
     n_rows, n_classes = components[0].shape
     batches = [pool_batch(components, labels, row_weights, floor)] if n_rows else []
-    return fit_pool_on(batches, starts, n_classes, floor, n_threads)
+    return fit_pool_on(batches, starts, n_classes, floor, n_threads, ridges)
 
 
 def fit_pool_on(
-    batches: Sequence[PoolBatch], starts: Floats, n_classes: int, floor: float, n_threads: int = 1
+    batches: Sequence[PoolBatch],
+    starts: Floats,
+    n_classes: int,
+    floor: float,
+    n_threads: int = 1,
+    ridges: Ridges = Ridges(),  # noqa: B008 - it cannot be changed
 ) -> LogPool:
     """The same on rows that come in batches: the loss and its slopes are sums over them.
 
@@ -124,10 +159,10 @@ def fit_pool_on(
         loss, weight_slopes, intercept_slopes = _summed_loss(batches, weights, intercepts, n_threads)
         mean = weights.mean(axis=1)
         apart, moved = weights - mean[:, np.newaxis], mean - starts
-        loss += 0.5 * (MEAN_RIDGE * moved @ moved + CLASS_RIDGE * np.sum(apart**2))
-        loss += 0.5 * INTERCEPT_RIDGE * intercepts @ intercepts
-        weight_slopes += CLASS_RIDGE * apart + MEAN_RIDGE * moved[:, np.newaxis] / n_classes
-        return loss, np.concatenate([weight_slopes.ravel(), intercept_slopes + INTERCEPT_RIDGE * intercepts])
+        loss += 0.5 * (ridges.mean * moved @ moved + ridges.classes * np.sum(apart**2))
+        loss += 0.5 * ridges.intercepts * intercepts @ intercepts
+        weight_slopes += ridges.classes * apart + ridges.mean * moved[:, np.newaxis] / n_classes
+        return loss, np.concatenate([weight_slopes.ravel(), intercept_slopes + ridges.intercepts * intercepts])
 
     lowest = np.concatenate([np.zeros(n_weights), np.full(n_classes, -np.inf)])
     found = _least(objective, np.concatenate([start.ravel(), np.zeros(n_classes)]), lowest)

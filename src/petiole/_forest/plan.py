@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ from petiole._tree import traversal
 from petiole._tree.plan import TreePlan
 from petiole._tree.pruning import collapse, prune_by_error, prune_with_set
 from petiole._tree.tree import Tree
+
+NOTHING_CHOSEN: Mapping[str, Any] = MappingProxyType({})
 
 
 class GrownForest(NamedTuple):
@@ -58,17 +62,18 @@ class ForestPlan:
         return sample_copies(rows, self.bootstrap, self.seed, index)
 
 
-def plans_of(estimator: Any, seed: int) -> list[ForestPlan]:
+def plans_of(estimator: Any, seed: int, growth: Mapping[str, Any] = NOTHING_CHOSEN) -> list[ForestPlan]:
     """The growth plans of an ensemble: one, or one for each ``max_features`` where it has several.
 
-    Where there are fewer trees than kinds of them, the last plans have none.
+    ``growth`` has the parameters of trees that are chosen at the fit. Where there are fewer trees than kinds of them,
+    the last plans have none.
     """
     several = isinstance(estimator.max_features, (tuple, list))
     kinds = tuple(estimator.max_features) if several else (estimator.max_features,)
     n_trees = int(estimator.n_estimators)
     return [
         ForestPlan(
-            tree=TreePlan.of(estimator, max_features=max_features),
+            tree=TreePlan.of(estimator, **{**growth, "max_features": max_features}),
             n_trees=n_trees // len(kinds) + (kind < n_trees % len(kinds)),
             seed=kind_seed(seed, kind),
             bootstrap=estimator.bootstrap,

@@ -22,6 +22,7 @@ from petiole._classifiers.out_of_bag import OUT_OF_BAG_FIELDS, check_out_of_bag,
 from petiole._estimates.scores import judge_out_of_bag, mean_log_loss
 from petiole._forest.forest import bootstrap_kind
 from petiole._lazy.explanation import LazyExplanation, OptionGraph
+from petiole._table.frames import settled
 from petiole._table.rows import EncodedRows
 from petiole._validation import check_choice, check_number, check_whole
 from petiole.files import checks
@@ -102,7 +103,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     training_ : EncodedRows
         The encoded training rows.
     n_features_in_, feature_names_in_ : as in scikit-learn
-    oob_predict_proba_, oob_decision_, oob_score_, oob_log_loss_, oob_brier_
+    oob_predict_proba_, oob_decision_, oob_score_, oob_log_loss_, oob_brier_, oob_reliability_
         With ``oob_score=True``, as in :class:`BaggedPETClassifier`.
 
     Notes
@@ -212,6 +213,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
             rows are drawn does not depend on it.
         """
         self._check_parameters()
+        X = settled(X)
         encoder, training = encode_training(self, X, y, sample_weight)
         # Its own copy: later changes of X must not change the model.
         training = dataclasses.replace(training, matrix=np.array(training.matrix))
@@ -262,7 +264,7 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
                 raise ValueError(f"trees={trees!r}: must be numbers of bootstrap samples, 0 to {n_trees - 1}")
         options = self._options(self._values())
         graphs = [OptionGraph(self._trees.explain(row, options, int(number)), self.path_prior_) for number in numbers]
-        names = self.encoder_.feature_names or [f"x{j}" for j in range(self.n_features_in_)]
+        names = self.encoder_.feature_names or [f"x{j}" for j in range(self.encoder_.n_features)]
         return LazyExplanation(graphs, numbers, self.classes_.tolist(), names, self.encoder_.categories)
 
     # Parameters.

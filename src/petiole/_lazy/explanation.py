@@ -207,7 +207,7 @@ class LazyExplanation:
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
-            raise ImportError("plotting a lazy option tree needs matplotlib: pip install petiole[plot]") from error
+            raise ImportError("plotting a lazy option tree needs matplotlib: pip install matplotlib") from error
         check_whole("max_depth", max_depth, 0, optional=True)
         if isinstance(tree, bool) or not isinstance(tree, int) or not 0 <= tree < len(self.trees):
             raise ValueError(f"tree={tree!r}: must be a position in trees, 0 to {len(self.trees) - 1}")

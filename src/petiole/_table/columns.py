@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import numbers
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._table.date_texts import recognise_dates
+from petiole._table.dates import DateColumn, days_of_objects
+from petiole._table.number_texts import DASHES, MISSING_MARKERS, NumberSigns, recognise_numbers
+
 Floats = NDArray[np.float64]
 SCALAR_TYPES = (str, numbers.Real, Decimal, np.bool_)
 CATEGORICAL_TYPES = (str, bool, np.bool_)
 MISSING = float("nan")
+TRIED_TEXTS = 100  # distinct ones; without a digit in them no other is looked at
+LEAST_TEXTS = 10  # distinct texts of a column in which numbers and dates are looked for
+MOST_STRAYS = 0.1  # of the texts may be no numbers, or it is a column of names
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,8 @@ class Column:
     values: NDArray[Any]  # 1-D, any dtype; missing is NaN, None, pandas.NA or pandas.NaT
     categorical_by_dtype: bool | None = None  # None: the dtype does not tell, so the values decide
     positions: NDArray[np.intp] | None = None  # of each row's value in values; None: one value per row
+    holds_dates: bool = False  # as days since the first of January 1970
+    holds_texts: bool = False  # by its dtype, which is not that of categories
 
     def spread(self, per_value: NDArray[Any]) -> NDArray[Any]:
         """Turn what was worked out for each value into one entry per row."""
@@ -86,7 +97,7 @@ class EmptyColumn:
         return np.full(len(column.values), MISSING)
 
 
-ColumnKind = NumericColumn | CategoricalColumn | EmptyColumn
+ColumnKind = NumericColumn | CategoricalColumn | EmptyColumn | DateColumn
 
 
 def learn_column(column: Column, categorical: bool | None = None) -> tuple[ColumnKind, NDArray[Any]]:
@@ -96,9 +107,15 @@ def learn_column(column: Column, categorical: bool | None = None) -> tuple[Colum
     >>> kind.categories, codes
     (array(['Bern', 'Rome'], dtype=object), array([ 1., nan,  0.]))
     """
+    column = with_dates(column)
     check_dtype(column)
     kind: ColumnKind
+    if column.holds_dates and not categorical:
+        dates = DateColumn.learned(column.values)
+        return dates, dates.parts_of(column.values)
     if is_categorical(column) if categorical is None else categorical:
+        if categorical is None and (column.holds_texts or column.categorical_by_dtype is None):
+            warn_of_texts(column)
         categories = find_categories(column)
         kind = CategoricalColumn(categories) if len(categories) else EmptyColumn()
         return kind, column.spread(kind.encode(column))
@@ -106,6 +123,83 @@ def learn_column(column: Column, categorical: bool | None = None) -> tuple[Colum
     untyped = column.values.dtype.kind == "O"
     kind = EmptyColumn() if untyped and np.isnan(encoded).all() else NumericColumn()
     return kind, column.spread(encoded)
+
+
+def warn_of_texts(column: Column) -> None:
+    """Warn if texts that become categories are nearly all numbers, or dates."""
+    counts = _count_texts(column)
+    some = dict(islice(counts.items(), TRIED_TEXTS))
+    if len(counts) < LEAST_TEXTS or not any(map(_has_digit, some)):
+        return
+    dates, numbers = recognise_dates(counts), recognise_numbers(counts, NumberSigns())
+    strays = [text for text in counts if numbers is None or numbers[0].parse(text) is None]
+    n_texts, n_strays = counts.total(), sum(counts[text] for text in strays)
+    if dates is not None and all(dates[0].parse(text) is not None for text in counts):
+        told = (
+            f"texts that are dates (such as {next(iter(counts))!r}): convert them first, such as by pandas.to_datetime"
+        )
+    elif n_strays <= MOST_STRAYS * n_texts:
+        stray = f" ({strays[0]!r} is not)" if strays else f" (such as {next(iter(counts))!r})"
+        told = (
+            f"texts, and {n_texts - n_strays:,} of {n_texts:,} are numbers{stray}: convert them first, such as by "
+            "pandas.to_numeric"
+        )
+    else:
+        return
+    listed = "categorical_features" if isinstance(column.name, int) else f"categorical_features=[{column.name!r}, ...]"
+    warnings.warn(
+        f"{column} holds {told}, or read the file with petiole.datasets.read. They are taken as categories now; "
+        f"{listed} says that this is meant",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _count_texts(column: Column) -> Counter[str]:
+    """How often each text occurs that does not mean "missing"."""
+    values = column.values.tolist()
+    times = [1] * len(values) if column.positions is None else np.bincount(column.positions, minlength=len(values))
+    counts: Counter[str] = Counter()
+    for value, count in zip(values, times, strict=True):
+        if isinstance(value, str) and value not in DASHES and value not in MISSING_MARKERS:
+            counts[value] += int(count)
+    return counts
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdecimal, text))
+
+
+def encode_column(kind: ColumnKind, column: Column) -> NDArray[Any]:
+    """The rows of a column as its kind in training; of dates one column for each part."""
+    column = with_dates(column)
+    if not isinstance(kind, DateColumn):
+        if column.holds_dates and isinstance(kind, NumericColumn):
+            raise TypeError(f"{column} holds dates, and it held numbers in fit: convert them in the same way")
+        return column.spread(kind.encode(column))
+    if column.holds_dates:
+        return kind.parts_of(column.values)
+    if np.isnan(numbers := _numbers_or_empty(column)).all():
+        return kind.parts_of(numbers)
+    raise TypeError(
+        f"{column} held dates in fit and holds {column.values[~np.isnan(numbers)][0]!r} now: convert it to dates, "
+        "such as by pandas.to_datetime"
+    )
+
+
+def _numbers_or_empty(column: Column) -> Floats:
+    """NaN where a value is missing, and 0 elsewhere."""
+    missing = missing_types()
+    is_missing = [type(value) in missing or value != value for value in column.values.tolist()]
+    return column.spread(np.where(is_missing, MISSING, 0.0))
+
+
+def with_dates(column: Column) -> Column:
+    """The column, Python's dates as days."""
+    if column.values.dtype.kind != "O" or column.holds_dates:
+        return column
+    days = days_of_objects(column.values, missing_types())
+    return column if days is None else replace(column, values=days, categorical_by_dtype=False, holds_dates=True)
 
 
 def is_categorical(column: Column) -> bool:
@@ -209,10 +303,10 @@ def complex_not_supported(what: str) -> ValueError:
 
 
 def unsupported_dtype(what: str, dtype: object) -> TypeError:
-    """Build the error for dates, lists, bytes and the like."""
+    """Build the error for lists, bytes and the like."""
     return TypeError(
         f"{what} has dtype {dtype}, which is neither numeric nor categorical: convert it to numbers "
-        "(dates to days since some date, lists to one column per entry) or to strings"
+        "(lists to one column per entry) or to strings"
     )
 
 

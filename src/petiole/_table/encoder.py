@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole._table.columns import CategoricalColumn, ColumnKind, EmptyColumn, NumericColumn, learn_column
+from petiole._table.columns import (
+    CategoricalColumn,
+    ColumnKind,
+    EmptyColumn,
+    NumericColumn,
+    encode_column,
+    learn_column,
+)
+from petiole._table.dates import PARTS, DateColumn
 from petiole._table.frames import (
     Array,
     Names,
@@ -20,53 +28,71 @@ from petiole._table.frames import (
     read_table,
     reject_infinity,
 )
+from petiole._table.table_format import ATTRIBUTE, check_table_format
 from petiole._validation import did_you_mean
 from petiole.files import checks
-from petiole.files.checks import fields, require
+from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
 
-_KINDS: dict[str, Any] = {"numeric": NumericColumn, "nominal": CategoricalColumn, "empty": EmptyColumn}
+_KINDS: dict[str, Any] = {
+    "numeric": NumericColumn,
+    "nominal": CategoricalColumn,
+    "empty": EmptyColumn,
+    "date": DateColumn,
+}
+_PARTS = {"nominal": "categories", "date": "parts"}  # what is kept besides the kind
+
+
+def _kind_name(column: ColumnKind) -> str:
+    return next(name for name, cls in _KINDS.items() if type(column) is cls)
 
 
 def _saved_column(column: ColumnKind) -> dict[str, Any]:
-    kind = next(name for name, cls in _KINDS.items() if type(column) is cls)
-    return {"kind": kind} if column.categories is None else {"kind": kind, "categories": column.categories}
+    kind = _kind_name(column)
+    return {"kind": kind} | ({_PARTS[kind]: getattr(column, _PARTS[kind])} if kind in _PARTS else {})
 
 
 def _check_saved_column(column: Any) -> None:
     require(isinstance(column, dict) and column.get("kind") in _KINDS, f"must have a kind, one of {list(_KINDS)}")
-    categorical = column["kind"] == "nominal"
-    parts = {"kind", "categories"} if categorical else {"kind"}
-    require(set(column) == parts, "must have categories if it is nominal")
-    if categorical:
+    part = _PARTS.get(column["kind"])
+    require(set(column) == {"kind", *([part] if part else [])}, "must have categories if nominal, parts if a date")
+    if part == "parts":
+        checks.texts(column["parts"])
+        known = [name for name in PARTS if name in column["parts"]]
+        require(known and known == column["parts"], f"parts: must be some of {[*PARTS]}, in this order")
+    elif part == "categories":
         checks.labels(column["categories"])
         sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
         require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
 
 
 def _column_again(column: dict[str, Any]) -> ColumnKind:
-    kind: ColumnKind = _KINDS[column["kind"]](*(column[name] for name in column if name == "categories"))
+    kind: ColumnKind = _KINDS[column["kind"]](*(column[name] for name in column if name != "kind"))
     return kind
 
 
 class FeatureEncoder(Savable):
     """Encodes a table as one float matrix.
 
-    Numeric columns stay as they are, categorical columns become category codes, missing values become NaN. A category
-    that did not occur in training counts as missing.
+    Numeric columns stay as they are, categorical columns become category codes, dates become a feature for each of
+    their parts that varies, missing values become NaN. A category that did not occur in training counts as missing.
 
     ``owner`` is the class that error messages should name.
 
     Attributes
     ----------
-    n_features : int
-    feature_names : list of str, or None if the training data had no names
-    columns : list of NumericColumn, CategoricalColumn or EmptyColumn
-        What was learned about each column.
-    categories : list with one entry per column
-        The sorted categories of a categorical column, None for a numeric one.
+    n_inputs, input_names : int, and a list of str or None if the training data had no names
+        The columns of the user's table.
+    columns : list of NumericColumn, CategoricalColumn, DateColumn or EmptyColumn
+        What was learned about each of them.
+    n_features, feature_names : int, and list of str or None
+        The columns of the matrix, of which a date has several.
+    categories : list with one entry per feature
+        The sorted categories of a categorical feature, None for a numeric one.
     n_categories : int32 array
-        Number of categories of each column, 0 for a numeric one.
+        Number of categories of each feature, 0 for a numeric one.
+    table_format : dict or None
+        How the cells of a file were read, if the table came from one.
 
     Examples
     --------
@@ -83,18 +109,38 @@ class FeatureEncoder(Savable):
         owner=checks.text,
         feature_names=checks.none_or(checks.texts),
         columns=checks.list_of(_check_saved_column),
+        table_format=maybe(check_table_format),
     )
 
     def __init__(self, columns: list[ColumnKind], feature_names: Names, owner: str = "FeatureEncoder") -> None:
         self.owner = owner
         self.columns = columns
-        self.feature_names = feature_names
-        self.n_features = len(columns)
-        self.categories: list[Array | None] = [column.categories for column in columns]
+        self.n_inputs = len(columns)
+        self.widths = [len(column.parts) if isinstance(column, DateColumn) else 1 for column in columns]
+        self.n_features = sum(self.widths)
+        self.name_inputs(feature_names)
+        self.table_format: dict[str, Any] | None = None
+        self.categories: list[Array | None] = [
+            column.categories for column, width in zip(columns, self.widths, strict=True) for _ in range(width)
+        ]
         self.n_categories: NDArray[np.int32] = np.array(
             [0 if categories is None else len(categories) for categories in self.categories], dtype=np.int32
         )
-        self._all_numeric = not self.n_categories.any()
+        self._all_numeric = not self.n_categories.any() and self.n_features == self.n_inputs
+
+    def name_inputs(self, names: Names) -> None:
+        """Set the names of the user's columns."""
+        self.input_names = names
+        self.feature_names: Names = None
+        if names is not None:
+            pairs = zip(names, self.columns, strict=True)
+            named = [column.names(name) if isinstance(column, DateColumn) else [name] for name, column in pairs]
+            self.feature_names = [name for of_column in named for name in of_column]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kind of each of the user's columns: "numeric", "nominal", "date" or "empty"."""
+        return [_kind_name(column) for column in self.columns]
 
     def reads_alike(self, other: FeatureEncoder) -> bool:
         """Whether the other encoder has the same column names and encodes every value as the same number."""
@@ -115,12 +161,15 @@ class FeatureEncoder(Savable):
         table, names = read_table(X)
         categorical = choose_categorical(categorical_features, table.shape[1], names)
         columns, matrix = _learn_columns(table, names, categorical)
-        reject_infinity(matrix, names)
-        return cls(columns, names, owner), matrix
+        encoder = cls(columns, names, owner)
+        reject_infinity(matrix, encoder.feature_names)
+        encoder.table_format = _format_of(X)
+        return encoder, matrix
 
     def _saved_state(self) -> dict[str, Any]:
         columns = [_saved_column(column) for column in self.columns]
-        return {"owner": self.owner, "feature_names": self.feature_names, "columns": columns}
+        state = {"owner": self.owner, "feature_names": self.input_names, "columns": columns}
+        return state if not self.table_format else state | {"table_format": self.table_format}
 
     def _check_state(self, state: dict[str, Any]) -> None:
         names = state["feature_names"]
@@ -129,6 +178,7 @@ class FeatureEncoder(Savable):
     def _restore(self, state: dict[str, Any]) -> None:
         columns = [_column_again(column) for column in state["columns"]]
         self.__init__(columns, state["feature_names"], state["owner"])  # type: ignore[misc]
+        self.table_format = state.get("table_format")
 
     def transform(self, X: Any) -> Array:
         """Encode new data by the columns of the training data, taken by position."""
@@ -142,16 +192,18 @@ class FeatureEncoder(Savable):
 
     def _encode(self, X: Any) -> Array:
         table, names = read_table(X)
-        if table.shape[1] != self.n_features:
+        if table.shape[1] != self.n_inputs:
             raise ValueError(
-                f"X has {table.shape[1]} features, but {self.owner} is expecting {self.n_features} "
+                f"X has {table.shape[1]} features, but {self.owner} is expecting {self.n_inputs} "
                 "features as input: give the same columns as in fit, in the same order"
             )
         if self._all_numeric and isinstance(table, np.ndarray) and table.dtype.kind in "biuf":
             return as_float_matrix(table)
-        matrix = np.empty(table.shape, order="F")
-        for index, column in enumerate(iter_columns(table, names or self.feature_names)):
-            matrix[:, index] = column.spread(self.columns[index].encode(column))
+        matrix = np.empty((table.shape[0], self.n_features), order="F")
+        ends = np.cumsum(self.widths).tolist()
+        for index, column in enumerate(iter_columns(table, names or self.input_names)):
+            encoded = encode_column(self.columns[index], column)
+            matrix[:, ends[index] - self.widths[index] : ends[index]] = encoded.reshape(len(matrix), -1)
         return matrix
 
 
@@ -180,10 +232,28 @@ def _learn_columns(table: Table, names: Names, categorical: Sequence[bool | None
         return [NumericColumn() for _ in categorical], as_float_matrix(table)
     columns: list[ColumnKind] = []
     matrix = np.empty(table.shape, order="F")
+    dates: dict[int, Array] = {}
     for index, column in enumerate(iter_columns(table, names)):
-        kind, matrix[:, index] = learn_column(column, categorical[index])
+        kind, encoded = learn_column(column, categorical[index])
         columns.append(kind)
-    return columns, matrix
+        if encoded.ndim == 2:
+            dates[index] = encoded
+        else:
+            matrix[:, index] = encoded
+    return columns, _with_parts(matrix, dates) if dates else matrix
+
+
+def _with_parts(matrix: Array, dates: dict[int, Array]) -> Array:
+    """The matrix with the columns of each date in its place."""
+    parts = [dates.get(index, matrix[:, index : index + 1]) for index in range(matrix.shape[1])]
+    return np.asfortranarray(np.concatenate(parts, axis=1))
+
+
+def _format_of(X: Any) -> dict[str, Any] | None:
+    """How the file was read that a frame of pandas comes from."""
+    attributes = getattr(X, "attrs", None)
+    found = attributes.get(ATTRIBUTE) if isinstance(attributes, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def _is_numeric_throughout(array: Array, categorical: Sequence[bool | None]) -> bool:

@@ -5,6 +5,7 @@ Data frames of every library come in through narwhals, so none of these librarie
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,8 @@ Names = list[str] | None
 CATEGORICAL_DTYPES = (nw.String, nw.Boolean, nw.Categorical, nw.Enum)
 UNSUPPORTED_DTYPES = (nw.Binary,)
 MANY_ROWS = 10_000  # from here on, frame libraries find distinct values sooner than Python does
+LARGE_WHEN_DENSE = 1_000_000_000  # bytes of a sparse matrix made dense, of which a warning is due
+MICROSECONDS_OF_DAY = 86_400_000_000
 LARGEST_EXACT_INTEGER = 2**53  # beyond it, neighbouring integers share one float64
 
 
@@ -33,15 +36,50 @@ def read_table(X: Any) -> tuple[Table, Names]:
     (array([[1, 'a'],
            [2, None]], dtype=object), None)
     """
+    X = settled(X)
     if isinstance(X, np.ndarray):
         return _as_2d_array(X), None
-    reject_sparse(X, "X")
     native = unwrap_frame(X, "X")
     if isinstance(native, nw.DataFrame):
         return _read_frame(native)
     if isinstance(native, nw.Series):
         raise _not_two_dimensional((len(native),))
     return _as_2d_array(native), None
+
+
+def settled(X: Any) -> Any:
+    """The table in memory: sparse matrices become dense, lazy frames of polars are collected, others stay."""
+    if isinstance(X, np.ndarray):
+        return X
+    if issparse(X):
+        return _dense(X)
+    return X.collect() if type(X).__module__.startswith("polars.") and type(X).__name__ == "LazyFrame" else X
+
+
+def _dense(X: Any) -> Array:
+    """A sparse matrix as an array, column by column in memory; only the array itself is allocated."""
+    if X.ndim != 2:
+        raise _not_two_dimensional(X.shape)
+    if X.dtype.kind == "c":
+        raise complex_not_supported("X")
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    size = np.dtype(dtype).itemsize * X.shape[0] * X.shape[1]
+    if size > LARGE_WHEN_DENSE:
+        warnings.warn(
+            f"X is sparse, and petiole needs it dense: {X.shape[0]:,} x {X.shape[1]:,} values take "
+            f"{size / 1e9:.1f} GB. Choose columns first (sklearn.feature_selection) if that is too much",
+            UserWarning,
+            stacklevel=2,
+        )
+    dense: Array = X.astype(dtype).toarray(order="F")
+    return dense
+
+
+def row_blocks(X: Any) -> list[slice]:
+    """Rows that are made dense together, so that predictions need little memory; all rows of what is not sparse."""
+    n_rows, n_columns = X.shape
+    at_once = max(1, LARGE_WHEN_DENSE // (8 * max(1, n_columns)) // 8)
+    return [slice(begin, begin + at_once) for begin in range(0, n_rows, at_once)]
 
 
 def iter_columns(table: Table, names: Names) -> Iterator[Column]:
@@ -90,6 +128,8 @@ def unwrap_frame(data: Any, parameter: str) -> Any:
         wrapped: Any = nw.from_native(data, pass_through=True, allow_series=True)
     except DuplicateError as error:
         raise ValueError(f"{parameter} has columns of the same name: rename them. {error}") from None
+    if isinstance(wrapped, nw.LazyFrame) and wrapped.implementation.is_polars():
+        return wrapped.collect()
     if isinstance(wrapped, nw.LazyFrame):
         raise TypeError(f"{parameter} is a lazy {type(data).__name__}: call .collect() on it first")
     return wrapped
@@ -113,12 +153,27 @@ def as_array(data: Any) -> Array:
 def read_series(series: Any, name: str | int) -> Column:
     """Return one narwhals series as a column."""
     dtype = series.dtype
-    if dtype.is_temporal() or dtype.is_nested() or dtype in UNSUPPORTED_DTYPES:
+    if dtype.is_nested() or dtype in UNSUPPORTED_DTYPES:
         raise unsupported_dtype(describe_column(name), dtype)
+    if dtype.is_temporal():
+        return Column(name, days_of(series), categorical_by_dtype=False, holds_dates=dtype in (nw.Date, nw.Datetime))
     if dtype in CATEGORICAL_DTYPES and len(series) >= MANY_ROWS:
         values, positions = _distinct_values(series)
-        return Column(name, values, categorical_by_dtype=True, positions=positions)
-    return Column(name, _values(series), _categorical_by_dtype(dtype))
+        return Column(name, values, categorical_by_dtype=True, positions=positions, holds_texts=dtype == nw.String)
+    return Column(name, _values(series), _categorical_by_dtype(dtype), holds_texts=dtype == nw.String)
+
+
+def days_of(series: Any) -> NDArray[np.float64]:
+    """Dates and moments as days since the first of January 1970, durations as days, times of day as hours."""
+    if series.dtype == nw.Time:
+        clock = [None if one is None else one.hour + one.minute / 60 + one.second / 3600 for one in series.to_list()]
+        return np.array(clock, dtype=np.float64)
+    if series.dtype == nw.Datetime:
+        series = series.dt.replace_time_zone(None)  # hours are those of the clock there
+    is_duration = series.dtype == nw.Duration
+    counted = series.dt.total_microseconds() if is_duration else series.dt.timestamp("us")
+    microseconds = _with_nulls(counted, np.nan, np.asarray(_without_nulls(counted).to_numpy(), dtype=np.float64))
+    return np.asarray(microseconds, dtype=np.float64) / MICROSECONDS_OF_DAY
 
 
 def reject_sparse(data: Any, parameter: str) -> None:

@@ -136,11 +136,20 @@ def _factorize_floats(labels: Array) -> tuple[Array, Codes]:
         row = int(np.isinf(labels).argmax())
         raise ValueError(f"y contains infinity (row {row}): labels must be finite; drop or correct the row")
     if (labels != np.rint(labels)).any():
-        check_classification_targets(labels)  # raises, in scikit-learn's words
+        _refuse_continuous(labels)
     if np.abs(labels).max() >= 2**53:
         return _factorize_by_sorting(labels)
     classes, codes = _factorize_integers(labels.astype(np.int64))
     return classes.astype(labels.dtype), codes
+
+
+def _refuse_continuous(labels: Array) -> None:
+    try:
+        check_classification_targets(labels)  # in scikit-learn's words
+    except ValueError as error:
+        raise ValueError(
+            f"{error} To predict ranges, cut it into classes: petiole.datasets.cut_into_classes(y, [0, 10, 100])"
+        ) from None
 
 
 def _factorize_objects(labels: list[Any]) -> tuple[Array, Codes]:

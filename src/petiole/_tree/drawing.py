@@ -89,7 +89,7 @@ def plot(
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("plotting a tree needs matplotlib: pip install petiole[plot]") from error
+        raise ImportError("plotting a tree needs matplotlib: pip install matplotlib") from error
     words = Words(tree, feature_names, class_names, categories)
     table = None if probabilities is None else text.check_probabilities(tree, probabilities)
     palette = choose_colors(tree.n_classes, colors)

@@ -15,6 +15,7 @@ from petiole._validation import check_choice, check_number, check_whole, resolve
 CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
 # Names that scikit-learn has for the same.
 OTHER_NAMES = {"log_loss": "entropy"}
+AUTO = "auto"  # a parameter that the fit may choose
 NOMINAL_SPLITS = ("multiway", "binary")
 MISSING = ("fractional", "separate")
 THRESHOLDS = ("midpoint", "data")
@@ -61,8 +62,15 @@ class TreePlan:
 
     @classmethod
     def of(cls, estimator: Any, **changed: Any) -> Self:
-        """The plan with the parameters of an estimator, some of which may be replaced."""
-        settings = {field.name: getattr(estimator, field.name) for field in fields(cls)} | changed
+        """The plan with the parameters of an estimator, some of which may be replaced.
+
+        Where the estimator may choose ("auto"), it is what the fit has chosen, and the default before that.
+        """
+        settings = {field.name: getattr(estimator, field.name) for field in fields(cls)}
+        for field in fields(cls) if getattr(estimator, "sizes_trees", False) else ():
+            if isinstance(settings[field.name], str) and settings[field.name] == AUTO:
+                settings[field.name] = vars(estimator).get(f"{field.name}_", field.default)
+        settings |= changed
         if isinstance(settings["criterion"], str):
             settings["criterion"] = OTHER_NAMES.get(settings["criterion"], settings["criterion"])
         return cls(**settings)

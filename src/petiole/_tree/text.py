@@ -278,7 +278,7 @@ def to_frame(
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("Tree.to_frame needs pandas: pip install petiole[pandas]") from error
+        raise ImportError("Tree.to_frame needs pandas: pip install pandas") from error
     words = Words(tree, feature_names, class_names, categories)
     rules = dict(_walk(words, np.zeros(tree.n_nodes, dtype=np.int64)))
     columns = {

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._tree import drawing, text
+from petiole._tree import drawing, svg, text
 from petiole._tree.arrays import (
     COUNTS,
     FLOATS,
@@ -211,6 +211,9 @@ class Tree(Savable):
 
         nodes, leaves = amount(self.n_nodes, "node", "nodes"), amount(self.n_leaves, "leaf", "leaves")
         return f"Tree({nodes}, {leaves}, depth {self.depth}, {amount(self.n_classes, 'class', 'classes')})"
+
+    def _repr_html_(self) -> str:
+        return svg.draw_svg(self)
 
     @property
     def n_nodes(self) -> int:

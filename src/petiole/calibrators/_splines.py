@@ -1,4 +1,4 @@
-"""Increasing functions of the log-odds: a quadratic one, and splines."""
+"""Functions of the log-odds, increasing unless asked otherwise: a quadratic one, and splines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ class SlopeCalibrator(ScoreCalibrator):
 
 
 class QuadraticMap(SlopeMap):
-    """A map with two knots: a parabola between them."""
+    """A map with two knots: a parabola between them. Its slopes may be negative if it need not be monotone."""
+
+    _saved = fields(slopes=checks.floats(1, -checks.LARGEST, checks.LARGEST))
 
     def _check_state(self, state: dict[str, Any]) -> None:
         super()._check_state(state)
@@ -87,7 +89,7 @@ class QuadraticMap(SlopeMap):
 
 
 class QuadraticCalibrator(SlopeCalibrator):
-    """Quadratic scaling: ln(q/(1−q)) = a + b·s + c·s², s = ln(p/(1−p)), never decreasing.
+    """Quadratic scaling: ln(q/(1−q)) = a + b·s + c·s², s = ln(p/(1−p)), by default never decreasing.
 
     Use it for two classes if small probabilities need another correction than large ones. It has three numbers, as
     :class:`BetaCalibrator` has, and bends in the middle rather than towards the ends. Between the smallest and the
@@ -101,6 +103,9 @@ class QuadraticCalibrator(SlopeCalibrator):
         least 0.001.
     floor : float, default=0.002
         Probabilities are moved this far away from 0 and 1 before logarithms are taken.
+    monotone : bool, default=True
+        Whether the slopes are held at 0 or more. With False a class may be most frequent at middle scores, and the
+        order of rows may change.
 
     Attributes
     ----------
@@ -118,20 +123,28 @@ class QuadraticCalibrator(SlopeCalibrator):
     array([0.18, 0.63])
     """
 
-    def __init__(self, penalty: float = 0.1, floor: float = 0.002) -> None:
+    def __init__(self, penalty: float = 0.1, floor: float = 0.002, monotone: bool = True) -> None:
         self.penalty = penalty
         self.floor = floor
+        self.monotone = monotone
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("penalty", self.penalty, LEAST_PENALTY)
+        check_choice("monotone", self.monotone, (True, False))
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        super()._check_state(state)
+        rising = all((one.slopes >= 0).all() for one in state["calibrators_"])
+        require(rising or not self.monotone, "calibrators_: must have slopes of 0 or more")
 
     def _learn(self, scores: Floats, positive: npt.NDArray[np.bool_], weights: Floats) -> QuadraticMap:
         floor = float(self.floor)
         odds = log_odds(scores, floor)
         span = span_of(odds)
         loss = slope_loss(odds, positive, weights, span, ridge_matrix(2, float(self.penalty)))
-        return QuadraticMap.of(loss.minimum(least_coefficients(2)), span, floor)
+        least = least_coefficients(2) if self.monotone else -np.inf
+        return QuadraticMap.of(loss.minimum(least), span, floor)
 
 
 class SplineMap(SlopeMap):

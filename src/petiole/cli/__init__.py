@@ -18,6 +18,7 @@ from petiole.cli.commands.fit import fit
 from petiole.cli.commands.info import info
 from petiole.cli.commands.predict import predict
 from petiole.cli.commands.reproduce import reproduce
+from petiole.cli.commands.update import update
 from petiole.cli.errors import explain_failure
 
 TERMINATED = 143  # what shells report after SIGTERM
@@ -30,7 +31,7 @@ app = typer.Typer(
     help="Class probabilities people can act on, from decision trees and their ensembles.",
     epilog="A first look: petiole compare iris",
 )
-for command in (compare, fit, predict, evaluate, explain, info, export, reproduce):
+for command in (compare, fit, predict, evaluate, explain, update, info, export, reproduce):
     app.command(rich_help_panel="Commands")(command)
 app.add_typer(data_sets.app, name="datasets", rich_help_panel="Commands")
 

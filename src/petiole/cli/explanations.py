@@ -137,7 +137,7 @@ def _forest_summary(model: Any, query: Any, k: int) -> list[Section]:
 def _leaf_facts(model: Any, query: Any, k: int) -> tuple[Floats, Floats, Counter[str]]:
     """The share of the class and the rows in each tree's leaf, and how often each feature is tested on the way."""
     matrix, shares, sizes = encode_queries(model, query), [], []
-    names = model.encoder_.feature_names or [f"x{j}" for j in range(model.n_features_in_)]
+    names = model.encoder_.feature_names or [f"x{j}" for j in range(model.encoder_.n_features)]
     asked: Counter[str] = Counter()
     for tree in model.trees_:
         leaf = int(traversal.leaf_ids(tree, matrix)[0])
@@ -226,7 +226,7 @@ def _value(value: Any) -> str:
 def _bayes_reasons(model: BinnedNaiveBayesClassifier, query: Any, k: int) -> list[Section]:
     """The factor by which each column multiplies the odds of the class against the others together."""
     matrix = encode_queries(model, query)
-    names = model.encoder_.feature_names or [f"x{j}" for j in range(model.n_features_in_)]
+    names = model.encoder_.feature_names or [f"x{j}" for j in range(model.encoder_.n_features)]
     rows: list[tuple[str, str, float]] = []
     for j, name in enumerate(names):
         if np.isnan(matrix[0, j]):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from petiole.cli.errors import WrongInput
-from petiole.cli.io.labelled import Labelled, Roles
+from petiole.cli.io.labelled import Labelled, Roles, texts_of
 from petiole.cli.screen import note
 
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
 
     left_out = _left_out(identifiers(_encoded(table)), table.columns, roles, table.label)
     columns = {name: column for name, column in table.columns.items() if name not in left_out}
-    return dataclasses.replace(table, columns=columns, left_out=left_out)
+    ids = table.ids | {name: texts_of(table.columns[name]) for name in left_out}
+    return dataclasses.replace(table, columns=columns, left_out=left_out, ids=ids)
 
 
 def _left_out(found: Sequence[str], columns: Collection[str], roles: Roles, label: str) -> list[str]:
-    left_out = [name for name in found if name not in {*roles.categorical, *roles.numeric}]
+    # the days of a date may count up and still mean something
+    left_out = [name for name in found if name in columns and name not in {*roles.categorical, *roles.numeric}]
     if len(left_out) == len(columns):
         raise WrongInput(
             f"{label} has nothing to learn from: in {_named(left_out)} nearly every row has a value of its own, as in "
@@ -97,7 +99,10 @@ def _table(X: Any, y: Any, weights: Any, names: Sequence[str] | None) -> Table:
     from petiole.study.data import read_table_of_study
 
     encoded = read_table_of_study(X, y, weights)
-    return encoded if names is None else dataclasses.replace(encoded, names=list(names))
+    if names is None:
+        return encoded
+    encoded.encoder.name_inputs(list(names))
+    return dataclasses.replace(encoded, names=list(encoded.encoder.feature_names or names))
 
 
 def _named(names: Sequence[str]) -> str:

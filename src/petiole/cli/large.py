@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from petiole._table.number_texts import MISSING_MARKERS
 from petiole.cli.errors import WrongInput
 from petiole.cli.inspecting import inspect_parts, tell
 from petiole.cli.io.labelled import Roles, unknown_column
@@ -65,6 +66,7 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
         verbose=0 if quiet else 1,
     )
     seconds = time.perf_counter() - started
+    model.encoder_.table_format = (model.encoder_.table_format or {}) | {"target": roles.target}
     return Fitted(n_rows, _kinds_of(model), seconds, left_out, warnings)
 
 
@@ -85,11 +87,16 @@ def _open(text: str, roles: Roles) -> Any:
     try:
         from pyarrow import ArrowInvalid, csv, dataset
     except ImportError as error:
-        raise WrongInput('reading a table in parts needs pyarrow: pip install "petiole[arrow]"') from error
+        raise WrongInput("reading a table in parts needs pyarrow: pip install pyarrow") from error
     if kind == "csv":
-        words = csv.ConvertOptions(null_values=sorted(roles.missing), strings_can_be_null=True)
+        words = csv.ConvertOptions(
+            null_values=sorted(roles.missing or MISSING_MARKERS),
+            strings_can_be_null=True,
+            decimal_point=roles.signs.decimal or ".",
+        )
         encoding = csv.ReadOptions(encoding=roles.encoding or "utf8")
-        kind = dataset.CsvFileFormat(convert_options=words, read_options=encoding)
+        cells = csv.ParseOptions(delimiter=roles.signs.separator or ",")
+        kind = dataset.CsvFileFormat(convert_options=words, read_options=encoding, parse_options=cells)
     try:
         return dataset.dataset(text, format=kind)
     except (ArrowInvalid, OSError) as error:

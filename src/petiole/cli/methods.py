@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from petiole._classifiers.sizing import finest_growth
 from petiole._validation import thread_count
 from petiole.cli.errors import WrongInput, nearest_of
 from petiole.cli.io.labelled import Labelled
 from petiole.cli.io.model_columns import find_encoder, with_inner_classifiers
 from petiole.cli.progress import expecting
 
+MANY_CELLS = 1_000_000
 TRIAL_SHARE = 32  # one tree of so many is grown to see how long all take
 
 
@@ -86,6 +88,7 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
         model.fit(X, y, **arguments)
     if isinstance(X, np.ndarray):
         remember_names(model, [*table.columns])
+    remember_format(model, table.format)
     return time.perf_counter() - started
 
 
@@ -94,28 +97,43 @@ def _expected_seconds(model: Any, X: Any, y: Any, arguments: dict[str, Any]) -> 
     from sklearn.base import clone
 
     n_trees = getattr(model, "n_estimators", 0)
-    if not isinstance(n_trees, int) or n_trees < TRIAL_SHARE or not sys.stderr.isatty():
+    if not isinstance(n_trees, int) or n_trees < TRIAL_SHARE or not _is_watched(X):
         return 0.0
     few = n_trees // TRIAL_SHARE
+    settings = finest_growth(model, len(X)) if getattr(model, "sizes_trees", False) else {}
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clone(model).set_params(n_estimators=few).fit(X, y, **arguments)
+        clone(model).set_params(n_estimators=few, **settings).fit(X, y, **arguments)
     return (time.perf_counter() - started) * n_trees / few
+
+
+def _is_watched(X: Any) -> bool:
+    """Whether the time left is shown: on a terminal, and elsewhere if the work may take more than a few seconds."""
+    return sys.stderr.isatty() or X.shape[0] * X.shape[1] > MANY_CELLS
 
 
 def remember_names(model: Any, names: list[str]) -> None:
     """Set the column names of a model that was fitted to an array, for lack of a library for frames."""
     encoder = find_encoder(model)
     if encoder is not None:
-        encoder.feature_names = names
+        encoder.name_inputs(names)
         model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def remember_format(model: Any, format: dict[str, Any]) -> None:
+    """Let a model know how its file was read."""
+    encoder = find_encoder(model)
+    if encoder is not None:
+        encoder.table_format = format or None
 
 
 def load_model(path: str, jobs: int | None = None) -> Any:
     """Read a model file; its predictions use the processors that are asked for."""
     import petiole
+    from petiole.cli.io.model_files import refuse_table
 
+    refuse_table(path)
     model = petiole.load(path)
     if not hasattr(model, "predict_proba"):
         raise WrongInput(f"{path}: holds a {type(model).__name__}, which gives no probabilities of rows")

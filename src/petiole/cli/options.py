@@ -66,12 +66,58 @@ Weight = Annotated[
     ),
 ]
 Missing = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--missing",
         metavar="A,B",
-        help="Texts of CSV cells that mean a missing value, besides empty cells.",
+        help="Texts of CSV cells that mean a missing value, besides the usual ones (empty, ?, NA, N/A, null, None, "
+        "nan); =A,B instead of these.",
         rich_help_panel=COLUMNS,
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        metavar="SIGN",
+        help="The decimal sign of numbers in CSV, . or , - found from the cells by default.",
+        rich_help_panel=COLUMNS,
+        show_default=False,
+    ),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        "--thousands",
+        metavar="SIGN",
+        help="The sign between thousands in CSV; found from the cells by default.",
+        rich_help_panel=COLUMNS,
+        show_default=False,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        metavar="SIGN",
+        help="What separates the cells of CSV; by default a comma, semicolon, tab or pipe, whichever fits.",
+        rich_help_panel=COLUMNS,
+        show_default=False,
+    ),
+]
+DropMissingTarget = Annotated[
+    bool,
+    typer.Option("--drop-missing-target", help="Leave out rows without a class.", rich_help_panel=COLUMNS),
+]
+TargetBins = Annotated[
+    str | None,
+    typer.Option(
+        "--target-bins",
+        metavar="A,B",
+        help="Cut a target of numbers into classes at these.",
+        rich_help_panel=COLUMNS,
+        show_default=False,
     ),
 ]
 Encoding = Annotated[

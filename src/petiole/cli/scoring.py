@@ -32,14 +32,19 @@ class Scorer:
     def __init__(self, model: Any, source: Source, roles: Roles, others: Sequence[str] = ()) -> None:
         self.model, self.columns = model, ModelColumns.of(model)
         self._label = source.label
-        self._batches: Batches = open_batches(source, roles.missing, roles.encoding)
-        self.columns.prepare(sorted(roles.missing))
+        self._batches: Batches = open_batches(source, roles.signs.separator, roles.encoding)
+        self.columns.prepare(roles.missing, roles.signs)
         for name, option in roles.options.items():
             if name not in self._batches.columns:
                 raise unknown_column(option, name, self._batches.columns, source.label)
         self._refuse_inputs(roles)
         self._names = self._model_names({*roles.options, *([NAMED_TARGET] if source.is_name else [])})
         self._wanted = [*self._names, *(name for name in others if name not in self._names)]
+
+    def require(self, option: str, name: str) -> None:
+        """Raise unless the file has a column that an option names, beside those of the roles."""
+        if name not in self._batches.columns:
+            raise unknown_column(option, name, self._batches.columns, self._label)
 
     def _refuse_inputs(self, roles: Roles) -> None:
         """Refuse options that promise of a column what is not so if the model has learned from it."""

@@ -83,7 +83,7 @@ def _new_axes(width: float, height: float) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("a critical-difference diagram needs matplotlib: pip install petiole[plot]") from error
+        raise ImportError("a critical-difference diagram needs matplotlib: pip install matplotlib") from error
     _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     return ax
 

@@ -42,7 +42,7 @@ def _new_axes(n_panels: int) -> list[Axes]:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("plotting a study needs matplotlib: pip install petiole[plot]") from error
+        raise ImportError("plotting a study needs matplotlib: pip install matplotlib") from error
     _, axes = plt.subplots(1, n_panels, figsize=(WIDTH * n_panels, HEIGHT), squeeze=False, layout="constrained")
     return list(axes[0])
 

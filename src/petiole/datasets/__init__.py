@@ -19,11 +19,13 @@ from petiole.datasets.generators import (
 from petiole.datasets.loading import describe, load
 from petiole.datasets.loading import list_datasets as list  # noqa: F401
 from petiole.datasets.reading import read
+from petiole.datasets.targets import cut_into_classes
 
 __all__ = [
     "Description",
     "Drawn",
     "Loaded",
+    "cut_into_classes",
     "describe",
     "load",
     "make_checkerboard",

@@ -1,8 +1,10 @@
-"""The data sets that come with scikit-learn, and so are always there."""
+"""The data sets that are always there: one that comes with petiole, and those of scikit-learn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from petiole.datasets.columns import Numeric, Values
 from petiole.datasets.description import Description, LoadedColumns
+from petiole.datasets.folder import MANIFEST, Folder, read_manifest
 
 NOTES = {
     "breast-cancer": "Breast Cancer Wisconsin (Diagnostic), the rows of wdbc. Not the Ljubljana breast cancer set, "
@@ -25,6 +28,12 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "digits": load_digits,
 }
 PREFIX = "sklearn-"
+
+
+def own_folder() -> Folder:
+    """The folder of the data sets that come with petiole."""
+    path = Path(str(resources.files("petiole.datasets"))) / "files"
+    return Folder(path, read_manifest(path / MANIFEST))
 
 
 def bundled_name(name: str) -> str | None:

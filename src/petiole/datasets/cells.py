@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._table.number_texts import DASHES, PLAIN, NumberFormat
 from petiole.datasets.columns import Categorical, Numeric, Values
 
 Cell = str | None
-KINDS = ("numeric", "nominal")
+KINDS = ("numeric", "nominal", "date")
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,12 @@ def parse_number(cell: str) -> float:
 
 
 class NumericBuilder:
-    """Collects the cells of a numeric column."""
+    """Collects the cells of a numeric column; a cell with the sign ``refused`` is no number."""
 
-    def __init__(self, missing: frozenset[Cell]) -> None:
-        self.missing = missing
+    def __init__(self, missing: frozenset[Cell], format: NumberFormat = PLAIN, refused: str | None = None) -> None:
+        self.missing, self.format, self.refused = missing | DASHES, format, refused
         self.parts: list[NDArray[np.float64]] = []
+        self.markers: Counter[str] = Counter()  # how often cells said that they are missing
 
     def add(self, cells: Sequence[Cell]) -> int | None:
         """Add some cells; return the index of the first that is no number, if there is one (nothing is added then)."""
@@ -76,23 +79,41 @@ class NumericBuilder:
             return None
         except (ValueError, TypeError):
             pass
-        numbers = np.empty(len(cells))
+        numbers, markers = np.empty(len(cells)), Counter[str]()
         for index, cell in enumerate(cells):
+            marker = self._marker(cell)
+            if marker is not None:
+                markers[marker] += 1
+                numbers[index] = np.nan
+                continue
             try:
-                numbers[index] = np.nan if self._is_missing(cell) else parse_number(cell or "")
+                numbers[index] = self._parse(cell or "")
             except ValueError:
                 return index
+        self.markers += markers
         self.parts.append(numbers)
         return None
 
+    def _parse(self, cell: str) -> float:
+        if self.format.is_plain:
+            if self.refused is not None and self.refused in cell:
+                raise ValueError(cell)
+            return parse_number(cell)
+        number = self.format.parse(cell)
+        if number is None:
+            raise ValueError(cell)
+        return number
+
     def _parse_plain_numbers(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
         joined = "".join(cells)  # type: ignore[arg-type]
-        if "_" in joined or not joined.isascii():
+        if "_" in joined or not joined.isascii() or not self.format.is_plain or (self.refused or "_") in joined:
             raise ValueError
         return np.fromiter(map(float, cells), np.float64, count=len(cells))  # type: ignore[arg-type]
 
-    def _is_missing(self, cell: Cell) -> bool:
-        return cell in self.missing or (cell is not None and cell.strip() in self.missing)
+    def _marker(self, cell: Cell) -> str | None:
+        """The text that says that a cell is missing, None if it is not."""
+        stripped = None if cell is None else cell.strip()
+        return (stripped or "") if cell in self.missing or stripped in self.missing else None
 
     def finish(self) -> Values:
         """Return the column."""
@@ -119,6 +140,22 @@ class CodeBook(dict[Cell, int]):
             self.names.append(name)
         self[cell] = code
         return code
+
+
+class TextBuilder:
+    """Collects the cells of a column whose kind is decided when all of them are known."""
+
+    def __init__(self) -> None:
+        self.book = CodeBook((None,), None, strip=True)
+        self.parts: list[NDArray[np.int64]] = []
+
+    def add(self, cells: Sequence[Cell]) -> None:
+        """Add some cells."""
+        self.parts.append(np.fromiter(map(self.book.__getitem__, cells), np.int64, count=len(cells)))
+
+    def codes(self) -> NDArray[np.int64]:
+        """Which of the distinct cells each row has."""
+        return np.concatenate(self.parts) if self.parts else np.empty(0, dtype=np.int64)
 
 
 class CategoricalBuilder:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MICROSECONDS_OF_DAY = 86_400_000_000
 # Kinds of columns as files and parameters spell them, and the words for them in texts.
-KIND_TITLES = {"numeric": "numeric", "nominal": "categorical"}
+KIND_TITLES = {"numeric": "numeric", "nominal": "categorical", "date": "dates"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,42 @@ class Numeric:
         """Return class labels: whole numbers where all are."""
         whole = np.isfinite(self.values).all() and bool((self.values == np.round(self.values)).all())
         return self.values.astype(np.int64) if whole else self.values
+
+
+@dataclass(frozen=True, eq=False)
+class Dates:
+    """Dates and moments, as days since the first of January 1970; NaN is missing.
+
+    >>> Dates(np.array([0.5, np.nan])).moments()
+    array(['1970-01-01T12:00:00.000000',                        'NaT'],
+          dtype='datetime64[us]')
+    """
+
+    values: NDArray[np.float64]
+    kind = "date"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value."""
+        return np.isnan(self.values)
+
+    def take(self, rows: NDArray[Any]) -> Dates:
+        """Return some of the rows."""
+        return Dates(self.values[rows])
+
+    def moments(self) -> NDArray[Any]:
+        """Return NumPy's datetimes, to the microsecond."""
+        moments = np.full(len(self.values), np.datetime64("NaT"), dtype="datetime64[us]")
+        known = ~self.is_missing
+        moments[known] = np.rint(self.values[known] * MICROSECONDS_OF_DAY).astype(np.int64).view("datetime64[us]")
+        return moments
+
+    def labels(self) -> NDArray[Any]:
+        """Return class labels as texts."""
+        return np.array([text.removesuffix("T00:00:00.000000") for text in self.moments().astype(str).tolist()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +115,7 @@ class Categorical:
         return np.array(self.categories, dtype=str)[self.codes]
 
 
-Values = Numeric | Categorical
+Values = Numeric | Categorical | Dates
 
 
 def from_names(names: NDArray[Any]) -> Categorical:

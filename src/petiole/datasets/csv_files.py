@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 
+from petiole._table.number_texts import NumberSigns
 from petiole.datasets.assembling import Assembler, Row
 from petiole.datasets.cells import Cell, ColumnPlan, Place, parse_number
 from petiole.datasets.columns import Values
+from petiole.datasets.recognising import ReadingOptions, ReadTable, Recogniser, without_row_numbers
 
-DELIMITERS = (",", ";", "\t")
+DELIMITERS = (",", ";", "\t", "|")
+UNNAMED = "unnamed: 1"  # a first column without a name
 
 
 def read_csv(
@@ -23,16 +27,44 @@ def read_csv(
     >>> columns["size"].values, columns["colour"].categories
     (array([1.5, nan]), ('blue', 'red'))
     """
-    delimiter = guess_delimiter(text)
-    names = read_header(read_records(io.StringIO(text, newline=""), file, delimiter), file)
+    names, rows = _records_of(text, file, guess_delimiter(text))
     plans = [ColumnPlan(name, kinds.get(name)) for name in names]
+    return _with_rows(Assembler(file, plans, missing, strip).assemble(rows), file)
 
-    def rows() -> Iterator[Row]:
-        records = read_records(io.StringIO(text, newline=""), file, delimiter)
-        next(records)
-        return check_lengths(records, names, file)
 
-    columns = Assembler(file, plans, missing, strip).assemble(rows)
+def read_recognised(text: str, file: str, options: ReadingOptions) -> ReadTable:
+    """Read CSV with a header line, looking for numbers and dates in every spelling.
+
+    >>> table = read_recognised("size;price\\n1,5;$3\\n2;$1.000,5\\n", "toys.csv", ReadingOptions())
+    >>> table.columns["size"].values, table.columns["price"].values
+    (array([1.5, 2. ]), array([   3. , 1000.5]))
+    """
+    delimiter = options.separator or guess_delimiter(text)
+    names, rows = _records_of(text, file, delimiter)
+    plans = [ColumnPlan(name, options.kinds.get(name)) for name in names]
+
+    def assemble(signs: NumberSigns) -> tuple[Recogniser, dict[str, Values]]:
+        recogniser = Recogniser(file, options, signs)
+        return recogniser, Assembler(file, plans, frozenset(), True, recogniser).assemble(rows)
+
+    signs = NumberSigns(options.decimal, options.thousands, comma_likely=delimiter == ";")
+    recogniser, columns = assemble(signs)
+    if recogniser.found_comma and options.decimal is None:
+        recogniser, columns = assemble(replace(signs, comma_found=True))
+    return without_row_numbers(recogniser.finished(_with_rows(columns, file)), options.kinds, UNNAMED)
+
+
+def _records_of(text: str, file: str, delimiter: str) -> tuple[list[str], Callable[[], Iterator[Row]]]:
+    """The names of the columns, and what begins to read the rows."""
+
+    def records() -> Iterator[tuple[int, list[str]]]:
+        return read_records(io.StringIO(text, newline=""), file, delimiter)
+
+    names = read_header(records(), file)
+    return names, lambda: check_lengths(islice(records(), 1, None), names, file)
+
+
+def _with_rows(columns: dict[str, Values], file: str) -> dict[str, Values]:
     if not len(next(iter(columns.values()))):
         raise ValueError(f"{file}: there is a header but no row: the file must have at least one")
     return columns
@@ -101,6 +133,8 @@ def _first_mismatch(cells: list[str], names: list[str]) -> str:
 
 
 def _check_header(names: list[str], place: Place) -> list[str]:
+    if len(names) > 1 and not names[0] and UNNAMED not in names:
+        names = [UNNAMED, *names[1:]]
     for index, name in enumerate(names):
         if not name:
             raise ValueError(

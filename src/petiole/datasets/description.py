@@ -34,6 +34,10 @@ class Description:
     outcomes : dict from str to array
         Columns that become known together with the class, and so must not be used to predict it; filled in by
         :func:`petiole.datasets.load`.
+    ids : dict from str to column
+        Columns that name rows, such as numbers of customers.
+    target : str
+        What the column of labels is called in a file of the set.
 
     Examples
     --------
@@ -53,6 +57,8 @@ class Description:
     papers: tuple[str, ...] = field(default=(), repr=False)
     weights: Floats | None = field(default=None, repr=False)
     outcomes: dict[str, Floats] = field(default_factory=dict, repr=False)
+    ids: dict[str, Values] = field(default_factory=dict, repr=False)
+    target: str = "class"
 
     @property
     def summary(self) -> str:

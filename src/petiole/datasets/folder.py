@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -54,7 +55,7 @@ class Folder:
         check_sha256(data, entry.get("sha256"), str(path))
         kinds = {column["name"]: column["kind"] for column in entry["columns"]}
         columns = read_csv(decode(data, path.name), path.name, kinds, EMPTY_CELL, strip=False)
-        return assemble(describe_entry(entry), columns, outcome_names(entry), str(path))
+        return assemble(describe_entry(entry), columns, outcome_names(entry), str(path), identifier_names(entry))
 
     def store(self, entry: Entry, text: str) -> None:
         """Write a set and its entry; a reader never sees half of either."""
@@ -114,7 +115,7 @@ def _read_manifest(path: Path, changed: int, size: int) -> dict[str, Entry]:
 
 def describe_entry(entry: Entry) -> Description:
     """Turn an entry of a manifest into a description."""
-    outcomes = {"class", *outcome_names(entry)}
+    outcomes = {"class", *outcome_names(entry), *identifier_names(entry)}
     kinds = {column["name"]: column["kind"] for column in entry.get("columns", ()) if column["name"] not in outcomes}
     counts = entry.get("class_counts", {})
     return Description(
@@ -128,6 +129,7 @@ def describe_entry(entry: Entry) -> Description:
         notes=entry.get("notes", ""),
         license=entry.get("license", ""),
         papers=tuple(entry.get("papers", ())),
+        target=entry.get("target", "class"),
     )
 
 
@@ -136,9 +138,16 @@ def outcome_names(entry: Entry) -> list[str]:
     return [column["name"] for column in entry.get("columns", ()) if "outcome" in column.get("role", "")]
 
 
-def assemble(expected: Description, columns: dict[str, Values], outcomes: list[str], where: str) -> LoadedColumns:
-    """Divide the columns into features, labels and outcomes, after checking them against what is expected."""
-    named = {*expected.kinds, *outcomes, "class"}
+def identifier_names(entry: Entry) -> list[str]:
+    """Columns that name rows."""
+    return [column["name"] for column in entry.get("columns", ()) if column.get("role") == "identifier"]
+
+
+def assemble(
+    expected: Description, columns: dict[str, Values], outcomes: list[str], where: str, identifiers: Sequence[str] = ()
+) -> LoadedColumns:
+    """Divide the columns into features, labels, outcomes and identifiers, after checking what is there."""
+    named = {*expected.kinds, *outcomes, *identifiers, "class"}
     if set(columns) != named:
         odd = ", ".join(sorted(map(repr, set(columns) ^ named))[:5])
         raise _differs(where, f"the columns differ in {odd}")
@@ -151,7 +160,11 @@ def assemble(expected: Description, columns: dict[str, Values], outcomes: list[s
     n_missing = int(sum(column.is_missing.sum() for column in features.values()))
     known_outcomes = {name: column.values for name in outcomes if isinstance(column := columns[name], Numeric)}
     description = replace(
-        expected, n_missing=n_missing, weights=_weights(expected.name, labels, class_counts), outcomes=known_outcomes
+        expected,
+        n_missing=n_missing,
+        weights=_weights(expected.name, labels, class_counts),
+        outcomes=known_outcomes,
+        ids={name: columns[name] for name in identifiers},
     )
     return LoadedColumns(features, labels, description)
 

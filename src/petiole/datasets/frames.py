@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from petiole.datasets.columns import Categorical, Numeric, Values
+from petiole.datasets.columns import Categorical, Dates, Numeric, Values
 
 
 def make_frame(columns: Mapping[str, Values]) -> Any:
@@ -20,8 +20,7 @@ def make_frame(columns: Mapping[str, Values]) -> Any:
             continue
         return make(module, columns)
     raise ImportError(
-        "data sets are data frames, but none of pandas, polars and pyarrow is installed: "
-        "install the extra with pip install 'petiole[pandas]'"
+        "data sets are data frames, but none of pandas, polars and pyarrow is installed: pip install pandas"
     )
 
 
@@ -36,7 +35,7 @@ def _make_pandas(pd: Any, columns: Mapping[str, Values]) -> Any:
 def _pandas_values(pd: Any, column: Values) -> Any:
     if isinstance(column, Categorical):
         return pd.Categorical.from_codes(column.codes, categories=list(column.categories))
-    return column.values
+    return column.moments() if isinstance(column, Dates) else column.values
 
 
 def _make_polars(pl: Any, columns: Mapping[str, Values]) -> Any:
@@ -46,6 +45,8 @@ def _make_polars(pl: Any, columns: Mapping[str, Values]) -> Any:
 def _polars_series(pl: Any, name: str, column: Values) -> Any:
     if isinstance(column, Categorical):
         return pl.Series(name, column.names().tolist(), dtype=pl.Enum(list(column.categories)))
+    if isinstance(column, Dates):
+        return pl.Series(name, column.moments())
     return pl.Series(name, column.values, nan_to_null=True)
 
 
@@ -57,6 +58,8 @@ def _arrow_values(pa: Any, column: Values) -> Any:
     if isinstance(column, Categorical):
         codes = pa.array(column.codes.astype(np.int32), mask=column.is_missing)
         return pa.DictionaryArray.from_arrays(codes, pa.array(list(column.categories), type=pa.string()))
+    if isinstance(column, Dates):
+        return pa.array(column.moments())
     return pa.array(column.values, from_pandas=True)
 
 

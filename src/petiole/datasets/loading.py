@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from petiole._validation import close_names
-from petiole.datasets.bundled import LOADERS, PREFIX, bundled_name, load_bundled
+from petiole.datasets.bundled import LOADERS, PREFIX, bundled_name, load_bundled, own_folder
 from petiole.datasets.description import Description, Loaded, LoadedColumns
 from petiole.datasets.folder import DATA_VARIABLE, Folder, open_cache, open_data_folder
 from petiole.datasets.frames import make_frame
@@ -17,8 +17,8 @@ def load(name: str) -> Loaded:
 
     It is looked for in the folder named by the environment variable ``PETIOLE_DATA``, then among earlier downloads
     (``PETIOLE_CACHE``, by default ``~/.cache/petiole``), then at OpenML if a manifest pins an id and a checksum for
-    it, and at last among the data sets of scikit-learn. What is read is checked against the manifest: columns, kinds,
-    class counts and, where it has one, the SHA-256.
+    it, and at last among the data sets that come with petiole ("loans") and scikit-learn. What is read is checked
+    against the manifest: columns, kinds, class counts and, where it has one, the SHA-256.
 
     Parameters
     ----------
@@ -57,6 +57,8 @@ def load_columns(name: str) -> LoadedColumns:
         if place is not None and is_pinned(place.entries.get(name)):
             fetch_into(cache, place.entries[name])
             return cache.load(name)
+    if own_folder().has_rows(name):
+        return own_folder().load(name)
     if bundled_name(name) is not None:
         _warn_of_namesake(name)
         return load_bundled(name)
@@ -73,7 +75,7 @@ def describe(name: str) -> Description:
     """
     _check_name(name)
     folder, cache = open_data_folder(), open_cache()
-    for place in (folder, cache):
+    for place in (folder, cache, own_folder()):
         if place is not None and name in place.entries:
             return place.describe(name)
     if bundled_name(name) is not None:
@@ -96,11 +98,22 @@ def list_datasets() -> dict[str, str]:
         for name in place.entries if place is not None else ():
             if _is_available(name, folder, cache):
                 summaries[name] = describe(name).summary
+    for name in own_folder().entries:
+        summaries.setdefault(name, describe(name).summary)
     for plain in LOADERS:
         for name in (plain, PREFIX + plain):
             if name not in summaries:
                 summaries[name] = load_bundled(name).description.summary
     return {name: summaries[name] for name in sorted(summaries)}
+
+
+def has_data() -> bool:
+    """Whether there is a folder of data sets, or a cache that holds some.
+
+    >>> isinstance(has_data(), bool)
+    True
+    """
+    return open_data_folder() is not None or bool(open_cache().entries)
 
 
 def _check_name(name: object) -> None:
@@ -126,7 +139,13 @@ def _not_found(name: str, folder: Folder | None, cache: Folder) -> ValueError | 
     if folder is not None and name in folder.entries:
         file = folder.path / folder.entries[name].get("file", f"{name}.csv.gz")
         return FileNotFoundError(f"name={name!r}: {file} is not there, though the manifest names it: fetch it again")
-    known = {*LOADERS, *(PREFIX + plain for plain in LOADERS), *cache.entries, *(folder.entries if folder else ())}
+    known = {
+        *LOADERS,
+        *own_folder().entries,
+        *(PREFIX + plain for plain in LOADERS),
+        *cache.entries,
+        *(folder.entries if folder else ()),
+    }
     close = close_names(str(name), sorted(known), most=3)
     nearest = f"; the nearest names are {', '.join(map(repr, close))}" if close else ""
     advice = (

@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.datasets import fetch_openml
 
 from petiole.datasets.columns import Categorical, Numeric, Values, from_names
+from petiole.datasets.fingerprints import fingerprint
 from petiole.datasets.folder import Entry, Folder, as_csv, check_sha256, sha256_of
+from petiole.datasets.public import PublicSet
 
 
 def is_pinned(entry: Entry | None) -> bool:
@@ -26,6 +28,37 @@ def fetch_into(cache: Folder, entry: Entry) -> None:
     cache.store({**kept, "file": f"{name}.csv.gz", "sha256": pin["sha256"]}, text)
 
 
+def fetch_public(public: PublicSet, cache: Folder) -> None:
+    """Fetch a public set, hold its contents against its fingerprint, and keep it in the cache."""
+    where = f"{public.name!r} (OpenML, data_id={public.openml})"
+    bunch = _fetch(public.openml, where)
+    columns = {str(name): column for name, column in zip(bunch.feature_names, _columns_of(bunch), strict=True)}
+    labels = from_names(np.array([str(label) for label in bunch.target], dtype=object))
+    found = fingerprint(columns, labels)
+    if found != public.fingerprint:
+        raise ValueError(
+            f"{where} holds other rows than the set that petiole knows ({len(labels):,} rows and {len(columns)} "
+            f"features; {public.rows:,} and {public.features} are expected): it is not kept"
+        )
+    text = as_csv(columns | {"class": labels})
+    kinds = [{"name": name, "kind": column.kind} for name, column in (columns | {"class": labels}).items()]
+    counts = np.bincount(labels.codes)
+    cache.store(
+        {
+            "name": public.name,
+            "file": f"{public.name}.csv.gz",
+            "n_rows": len(labels),
+            "columns": kinds,
+            "class_counts": dict(zip(labels.categories, counts.tolist(), strict=True)),
+            "n_missing_cells": int(sum(column.is_missing.sum() for column in columns.values())),
+            "source": f"OpenML, data_id={public.openml}",
+            "license": public.license,
+            "sha256": sha256_of(text.encode("utf-8")),
+        },
+        text,
+    )
+
+
 def _check_pin(pin: dict[str, Any], text: str, where: str) -> None:
     data = text.encode("utf-8")
     if "sha256" not in pin:
@@ -36,22 +69,29 @@ def _check_pin(pin: dict[str, Any], text: str, where: str) -> None:
     check_sha256(data, pin["sha256"], where)
 
 
-def _fetch_columns(data_id: Any, where: str, names: list[str]) -> dict[str, Values]:
+def _fetch(data_id: Any, where: str) -> Any:
     try:
         # this parser needs no pandas, and codes categories by their declared order
-        bunch = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
+        return fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
     except Exception as error:  # no network, no such id, a damaged file: all end in one advice
         raise OSError(
             f"{where} could not be fetched ({error}): check the network, or set PETIOLE_DATA to a folder that has it"
         ) from error
+
+
+def _columns_of(bunch: Any) -> list[Values]:
     matrix = bunch.data.toarray() if hasattr(bunch.data, "toarray") else np.asarray(bunch.data)
-    if len(names) != matrix.shape[1] + 1:
-        raise ValueError(f"{where} has {matrix.shape[1]} features, but the manifest names {len(names) - 1}: correct it")
-    columns = {
-        name: _column(matrix[:, index], (bunch.categories or {}).get(feature))
-        for index, (name, feature) in enumerate(zip(names[:-1], bunch.feature_names, strict=True))
-    }
-    return columns | {names[-1]: from_names(np.array([str(label) for label in bunch.target], dtype=object))}
+    categories = bunch.categories or {}
+    return [_column(matrix[:, index], categories.get(name)) for index, name in enumerate(bunch.feature_names)]
+
+
+def _fetch_columns(data_id: Any, where: str, names: list[str]) -> dict[str, Values]:
+    bunch = _fetch(data_id, where)
+    columns = _columns_of(bunch)
+    if len(names) != len(columns) + 1:
+        raise ValueError(f"{where} has {len(columns)} features, but the manifest names {len(names) - 1}: correct it")
+    labels = from_names(np.array([str(label) for label in bunch.target], dtype=object))
+    return {**dict(zip(names[:-1], columns, strict=True)), names[-1]: labels}
 
 
 def _column(values: Any, categories: Any) -> Values:

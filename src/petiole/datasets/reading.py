@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
-import numpy as np
 from numpy.typing import NDArray
 
+from petiole._table.number_texts import DECIMALS, THOUSANDS
+from petiole._table.table_format import ATTRIBUTE, TableFormat
 from petiole._validation import did_you_mean
 from petiole.datasets.arff_files import looks_like_arff, read_arff
 from petiole.datasets.arrow_files import arrow_format, read_arrow
 from petiole.datasets.cells import KINDS, check_skipped
-from petiole.datasets.columns import Values
-from petiole.datasets.csv_files import read_csv
+from petiole.datasets.csv_files import read_recognised
 from petiole.datasets.frames import make_frame
+from petiole.datasets.recognising import ReadingOptions, ReadTable
+from petiole.datasets.targets import take_target
 from petiole.datasets.text import PathOrFile, decode, read_bytes
 
-MISSING_MARKERS = ("", "?", "NA")
 # Formats that people try, by their first bytes.
 FOREIGN = {
     b"PK\x03\x04": "a zip archive or a spreadsheet",
@@ -35,7 +38,13 @@ def read(
     target: None = None,
     kinds: Mapping[str, str] | None = None,
     *,
-    missing: Collection[str] = MISSING_MARKERS,
+    missing: Collection[str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    separator: str | None = None,
+    drop_missing_target: bool = False,
+    target_bins: Sequence[float] | None = None,
+    like: Any = None,
 ) -> Any: ...
 @overload
 def read(
@@ -43,38 +52,63 @@ def read(
     target: str,
     kinds: Mapping[str, str] | None = None,
     *,
-    missing: Collection[str] = MISSING_MARKERS,
+    missing: Collection[str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    separator: str | None = None,
+    drop_missing_target: bool = False,
+    target_bins: Sequence[float] | None = None,
+    like: Any = None,
 ) -> tuple[Any, NDArray[Any]]: ...
 def read(
     path_or_file: PathOrFile,
     target: str | None = None,
     kinds: Mapping[str, str] | None = None,
     *,
-    missing: Collection[str] = MISSING_MARKERS,
+    missing: Collection[str] | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    separator: str | None = None,
+    drop_missing_target: bool = False,
+    target_bins: Sequence[float] | None = None,
+    like: Any = None,
 ) -> Any:
     """Read a CSV, Parquet, Feather or ARFF file; the format is found from its content.
 
-    CSV needs a header line; commas, semicolons and tabs separate cells, and cells may be quoted. CSV and ARFF may be
-    gzipped and must be UTF-8; for another encoding open the file yourself and pass it. A line that cannot be read is an
-    error that names it.
+    CSV needs a header line; commas, semicolons, tabs and pipes separate cells, and cells may be quoted. CSV and ARFF
+    may be gzipped and must be UTF-8; for another encoding open the file yourself and pass it. A line that cannot be
+    read is an error that names it.
+
+    Numbers are recognised with decimal commas, separated thousands, currencies, percent signs and units (as long as
+    all cells have the same), and dates in the usual spellings. If at most 2 % of the cells of a column are neither,
+    these count as missing. A warning says what was done, and where.
 
     Parameters
     ----------
     path_or_file : path, or an open file, text or binary
     target : str, default=None
         The column with the labels. It is removed from the frame and returned separately.
-    kinds : dict from column to "numeric" or "nominal", default=None
+    kinds : dict from column to "numeric", "nominal" or "date", default=None
         Kinds of columns that would be guessed wrongly, such as codes 1, 2, 3 for three towns; "nominal" means
-        categorical. A column that is not named here is numeric if the file says so (ARFF, Parquet, Feather) or if all
-        its cells are numbers (CSV).
-    missing : collection of str, default=("", "?", "NA")
-        Texts of CSV cells that mean a missing value; "nan" in a numeric column always does. In ARFF it is the unquoted
-        "?", and the other formats have a missing value of their own.
+        categorical. A numeric column whose cells are not all numbers is an error.
+    missing : collection of str, default=None
+        Texts of CSV cells that mean a missing value, instead of the usual ones: the empty cell, "?", and what pandas
+        takes as missing ("NA", "N/A", "null", "None", "nan", ...). In a numeric column "nan" and "-" always do. In ARFF
+        it is the unquoted "?", and the other formats have a missing value of their own.
+    decimal, thousands, separator : str, default=None
+        The decimal sign ("." or ","), the sign between thousands and what separates cells, if they are found wrongly.
+    drop_missing_target : bool, default=False
+        Leave out rows without a label, which are an error otherwise.
+    target_bins : sequence of float, default=None
+        Cut a target of numbers into classes at these, see :func:`cut_into_classes`.
+    like : fitted classifier, or frame of pandas, default=None
+        Read the cells as those of an earlier file were read: the one that the classifier was fitted to, or that the
+        frame came from. Nothing is guessed then.
 
     Returns
     -------
     X : frame of pandas, else polars, else pyarrow
-        Numeric columns are floats, categorical ones have the categorical type of the library.
+        Numeric columns are floats, categorical ones have the categorical type of the library, dates its datetimes.
     y : array, only with a ``target``
         Strings, or whole numbers if every label is one.
 
@@ -90,62 +124,120 @@ def read(
     array(['ball', 'doll'], dtype='<U4')
     """
     data, file = read_bytes(path_or_file)
-    columns = parse_columns(data, file, check_kinds(kinds), missing)
+    check_signs(decimal, thousands, separator)
+    earlier = find_format(like)
+    options = ReadingOptions(
+        check_kinds(kinds) if earlier is None else _kinds_of(like) | check_kinds(kinds),
+        _checked_markers(missing),
+        separator,
+        decimal,
+        thousands,
+        target,
+        target_bins is not None,
+        earlier,
+    )
+    table = parse_columns(data, file, options)
     for name in kinds or ():
-        if name not in columns:
-            raise ValueError(f"kinds names {name!r}, but {file} has no such column; {nearest(name, columns)}")
+        if name not in table.columns:
+            raise ValueError(f"kinds names {name!r}, but {file} has no such column; {nearest(name, table.columns)}")
+    _warn(table.findings, file)
     if target is None:
-        return make_frame(columns)
-    labels = _take_target(columns, target, file)
-    return make_frame(columns), labels
+        return _framed(table)
+    said = len(table.findings)
+    taken = take_target(table, target, file, drop_missing=drop_missing_target, bins=target_bins)
+    _warn(taken.table.findings[said:], file)
+    return _framed(taken.table), taken.labels.labels()
+
+
+def _warn(findings: Sequence[str], file: str) -> None:
+    if findings:
+        warnings.warn(f"{file}: " + "; ".join(findings), UserWarning, stacklevel=3)
+
+
+def find_format(like: Any) -> TableFormat | None:
+    """How the table was read that a fitted classifier or a frame of pandas comes from; None without one."""
+    if like is None:
+        return None
+    kept = getattr(like, "attrs", {}).get(ATTRIBUTE) if _is_frame(like) else _encoder_of(like).table_format
+    return TableFormat.from_dict(kept or {})
+
+
+def _is_frame(like: Any) -> bool:
+    return isinstance(getattr(like, "attrs", None), dict) and hasattr(like, "columns")
+
+
+def _encoder_of(model: Any) -> Any:
+    while model is not None and not hasattr(model, "encoder_"):
+        model = getattr(model, "estimator_", None) or getattr(model, "estimator", None)
+    if model is None:
+        raise TypeError("like: must be a fitted classifier of petiole, or a frame of pandas that read() has returned")
+    return model.encoder_
+
+
+def _kinds_of(like: Any) -> dict[str, str]:
+    """The kinds of the columns of an earlier table, as far as they have names."""
+    if _is_frame(like):
+        return {str(name): _kind_of_dtype(dtype) for name, dtype in like.dtypes.items()}
+    encoder = _encoder_of(like)
+    return dict(zip(encoder.input_names or (), encoder.kinds, strict=False))
+
+
+def _kind_of_dtype(dtype: Any) -> str:
+    return {"M": "date", "O": "nominal"}.get(dtype.kind, "numeric")
+
+
+def check_signs(decimal: str | None, thousands: str | None, separator: str | None) -> None:
+    """Refuse signs that numbers and cells cannot have."""
+    if decimal is not None and decimal not in DECIMALS:
+        raise ValueError(f"decimal={decimal!r}: must be '.' or ','")
+    if thousands is not None and (thousands not in THOUSANDS or thousands == decimal):
+        raise ValueError(f"thousands={thousands!r}: must be one of {THOUSANDS} and not the decimal sign")
+    if separator is not None and (not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r'):
+        raise ValueError(f"separator={separator!r}: must be one character, such as ';'")
+
+
+def _framed(table: ReadTable) -> Any:
+    """A frame, which knows how it was read if it is one of pandas."""
+    frame = make_frame(table.columns)
+    kept = table.format.as_dict()
+    if kept and hasattr(frame, "attrs"):
+        frame.attrs[ATTRIBUTE] = kept
+    return frame
+
+
+def _checked_markers(missing: Any) -> Any:
+    if isinstance(missing, str):
+        raise TypeError(f"missing={missing!r}: must be a collection of strings: for one, write [{missing!r}]")
+    return missing
 
 
 def check_kinds(kinds: Any) -> dict[str, str]:
-    """Refuse anything but "numeric" and "nominal"."""
+    """Refuse anything but "numeric", "nominal" and "date"."""
     if kinds is None:
         return {}
     if not isinstance(kinds, Mapping):
-        raise TypeError(f"kinds={kinds!r}: must be a dict from the name of a column to 'numeric' or 'nominal'")
+        raise TypeError(f"kinds={kinds!r}: must be a dict from the name of a column to 'numeric', 'nominal' or 'date'")
     for name, kind in kinds.items():
         if kind not in KINDS:
-            raise ValueError(f"kinds[{name!r}]={kind!r}: must be 'numeric' or 'nominal'")
+            raise ValueError(f"kinds[{name!r}]={kind!r}: must be 'numeric', 'nominal' or 'date'")
     return dict(kinds)
 
 
-def parse_columns(
-    data: bytes, file: str, kinds: Mapping[str, str], missing: Collection[str], skipped: Collection[str] = ()
-) -> dict[str, Values]:
+def parse_columns(data: bytes, file: str, options: ReadingOptions, skipped: Collection[str] = ()) -> ReadTable:
     """Read the content of a file, unpacked; the columns named in ``skipped`` are left out, whatever is in them."""
-    if isinstance(missing, str):
-        raise TypeError(f"missing={missing!r}: must be a collection of strings: for one, write [{missing!r}]")
+    options = replace(options, ignored=frozenset(skipped))
     if arrow_format(data):
-        return read_arrow(data, file, kinds, skipped)
+        return read_arrow(data, file, options, skipped)
     for magic, what in FOREIGN.items():
         if data.startswith(magic):
             raise ValueError(f"{file} is {what}, which is not read: save it as CSV (plain or gzip), Parquet or ARFF")
     text = decode(data, file)
     if file.lower().endswith((".arff", ".arff.gz")) or looks_like_arff(text):
-        columns = read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, kinds)
+        table = ReadTable(read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, options.kinds))
     else:
-        columns = read_csv(text, file, kinds, frozenset(missing))
-    check_skipped(skipped, columns, file)
-    return {name: column for name, column in columns.items() if name not in skipped}
-
-
-def _take_target(columns: dict[str, Values], target: str, file: str) -> NDArray[Any]:
-    if target not in columns:
-        raise ValueError(f"target={target!r}: {file} has no such column; {nearest(target, columns)}")
-    column = columns.pop(target)
-    if not columns:
-        raise ValueError(f"target={target!r}: {file} has no other column: there is nothing to predict it from")
-    if column.is_missing.any():
-        row = int(np.argmax(column.is_missing))
-        count = int(column.is_missing.sum())
-        raise ValueError(
-            f"target={target!r}: {count} of {len(column)} rows of {file} have no class, the first is row {row + 1} "
-            "after the header: remove them"
-        )
-    return column.labels()
+        table = read_recognised(text, file, options)
+    check_skipped(skipped, table.columns, file)
+    return replace(table, columns={name: column for name, column in table.columns.items() if name not in skipped})
 
 
 def nearest(name: str, columns: Collection[str]) -> str:

@@ -1,6 +1,7 @@
 """Decisions by probabilities: costs, thresholds, abstention, and policies for campaigns."""
 
 from petiole.decisions.abstention import decide_or_abstain, with_abstention
+from petiole.decisions.budgets import best_rows
 from petiole.decisions.choice import decide, expected_cost
 from petiole.decisions.cost_models import COST_MODELS, random_costs
 from petiole.decisions.cost_sensitive import CostSensitiveClassifier
@@ -12,6 +13,7 @@ __all__ = [
     "COST_MODELS",
     "CostSensitiveClassifier",
     "ExpectedProfitClassifier",
+    "best_rows",
     "campaign_profit",
     "decide",
     "decide_or_abstain",

@@ -10,6 +10,7 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from petiole._classifiers.describing import Described
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import check_weights
@@ -33,7 +34,7 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 
 
-class CostSensitiveClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CostSensitiveClassifier(Described, SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Predict the cheapest class under a cost matrix or costs per row (Margineantu & Dietterich 2002, eq. 1.1).
 
     Costs are indexed ``cost[predicted, true]``, and rows and columns are in the order of ``classes_``, that is of the

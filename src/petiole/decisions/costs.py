@@ -103,3 +103,16 @@ def _check_entries(costs: Floats, parameter: str) -> None:
         remedy = "for what must never happen use a large number, such as 1000 times the others"
     where = ", ".join(map(str, place))
     raise ValueError(f"{parameter}[{where}]={costs[tuple(place)]}: must be a finite number; {remedy}")
+
+
+def idle_action(cost: Floats, class_weights: Any = None) -> int | None:
+    """The action that stands for doing nothing: the only one that costs nothing whatever is true, or, where actions are
+    classes (``class_weights`` are given), the commonest class. None if there is no such action.
+
+    >>> idle_action(np.array([[-5.0, 20.0], [0.0, 0.0]])), idle_action(np.array([[0.0, 50.0], [1.0, 0.0]]), [7, 3])
+    (1, 0)
+    """
+    free = np.flatnonzero((cost == 0).all(axis=1))
+    if len(free) == 1:
+        return int(free[0])
+    return None if class_weights is None else int(np.argmax(class_weights))

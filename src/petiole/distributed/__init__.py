@@ -2,7 +2,8 @@
 
 ``fit`` takes Dask's collections, Parquet folders, Arrow datasets and iterators of batches. ``predict_proba``,
 ``predict`` and ``apply`` apply fitted models lazily, partition by partition; ``log_loss``, ``brier_score`` and
-``accuracy`` are sums over partitions. Only Dask's collections need Dask (``pip install "petiole[dask]"``).
+``accuracy`` are sums over partitions. Only Dask's collections need Dask
+(``pip install "dask[array,dataframe]" distributed``).
 """
 
 from petiole.distributed.collections import accuracy, apply, brier_score, log_loss, predict, predict_proba

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,9 @@ def fit_broadcast(model: Any, engine: Any) -> Any:
     check_parameters(model)
     seed = fresh_seed(model)
     (prepared,) = engine.keep([engine.call(prepare, unfitted(model), list(engine.parts))], "bringing rows together")
+    growth = engine.get(engine.call(choose_growth, prepared, unfitted(model), seed))
     pieces = []
-    for plan in filter(lambda plan: plan.n_trees, plans_of(model, seed)):
+    for plan in filter(lambda plan: plan.n_trees, plans_of(model, seed, growth)):
         bounds = np.linspace(0, plan.n_trees, min(plan.n_trees, engine.n_workers) + 1).astype(int).tolist()
         pieces.append([engine.call(grow_some, prepared, plan, low, high) for low, high in itertools.pairwise(bounds)])
     flat = engine.keep([piece for of_kind in pieces for piece in of_kind], f"growing {model.n_estimators} trees")
@@ -45,7 +46,7 @@ def fit_broadcast(model: Any, engine: Any) -> Any:
     for of_kind in pieces:
         of_kinds.append(flat[at : at + len(of_kind)])
         at += len(of_kind)
-    return engine.get(engine.call(finish_grown, prepared, unfitted(model), seed, of_kinds))
+    return engine.get(engine.call(finish_grown, prepared, unfitted(model), seed, growth, of_kinds))
 
 
 def _fit_alone(model: Any, batches: Sequence[Batch]) -> Any:
@@ -60,17 +61,24 @@ def prepare(model: Any, batches: Sequence[Batch]) -> Prepared:
     return Prepared(whole.X, encoder, rows)
 
 
+def choose_growth(prepared: Prepared, model: Any, seed: int) -> dict[str, Any]:
+    """Parameters of trees that the fit chooses by looking at the rows."""
+    return dict(model._choose_growth(prepared.rows, seed))
+
+
 def grow_some(prepared: Prepared, plan: ForestPlan, first: int, end: int) -> Forest:
     """Some trees of a plan."""
     return grow_range(plan, prepared.rows, first, end)[0]
 
 
-def finish_grown(prepared: Prepared, model: Any, seed: int, pieces: Sequence[Sequence[Forest]]) -> Any:
+def finish_grown(
+    prepared: Prepared, model: Any, seed: int, growth: Mapping[str, Any], pieces: Sequence[Sequence[Forest]]
+) -> Any:
     """The rest of ``fit``, given all trees: as a warm start that has nothing left to grow."""
     joined = [Forest.joined(of_kind) for of_kind in pieces]
-    grown = grow_forests(model, prepared.rows, seed, joined)
+    grown = grow_forests(model, prepared.rows, seed, joined, growth)
     fingerprint = fingerprint_of(prepared.rows) if model.warm_start else None
-    finish_fit(model, prepared.X, prepared.encoder, prepared.rows, grown, seed, fingerprint)
+    finish_fit(model, prepared.X, prepared.encoder, prepared.rows, grown, seed, fingerprint, growth)
     return model
 
 

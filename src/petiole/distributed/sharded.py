@@ -15,12 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._classifiers.bagging import BaggedPETClassifier
-from petiole._classifiers.base import remember_columns
+from petiole._classifiers.base import remember_columns, seed_of
 from petiole._classifiers.ensemble import Floats, ForestClassifier
 from petiole._classifiers.fitting import fresh_seed, keep_fit
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.out_of_bag import keep_scores
-from petiole._classifiers.probability_forest import ProbabilityForestClassifier, component_names, pool_components
+from petiole._classifiers.probability_forest import (
+    ProbabilityForestClassifier,
+    leaf_component_names,
+    member_names,
+    pool_components,
+)
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._estimates.leaf_mean import fit_leaf_mean
@@ -241,7 +246,9 @@ def _fit_probability_forest(
         [_filed(forest, tally, prior, n_threads) for forest, tally in zip(forests, tallies, strict=True)],
         unseen,
         pool_components(model),
-        component_names(model, len(forests)),
+        leaf_component_names(model, len(forests)),
+        member_names(model),
+        seed=seed_of(model) or 0,
         prior=prior,
         learn_from=np.arange(len(unseen[0].rows), dtype=np.uint32),
         floor=float(model.floor),

@@ -127,7 +127,7 @@ def _open_dataset(data: Any) -> Any:
     try:
         import pyarrow.dataset as arrow
     except ImportError as error:
-        raise ImportError('Parquet and Arrow need pyarrow: pip install "petiole[arrow]"') from error
+        raise ImportError("Parquet and Arrow need pyarrow: pip install pyarrow") from error
     if isinstance(data, arrow.Dataset):
         return data
     path = Path(data)

@@ -23,6 +23,7 @@ from petiole._table.columns import (
     find_categories,
     learn_column,
 )
+from petiole._table.dates import DateColumn
 from petiole._table.encoder import FeatureEncoder, choose_categorical
 from petiole._table.frames import Array, Names, iter_columns, read_table, reject_infinity
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
@@ -251,6 +252,8 @@ def _survey_column(
     column: Column, categorical: bool | None, part: int, weights: Floats | None, capacity: int | None
 ) -> ColumnSurvey:
     kind, encoded = learn_column(column, categorical)
+    if isinstance(kind, DateColumn):
+        raise TypeError(f"{column} holds dates, which are not read in parts: convert it to numbers first")
     lost = np.isnan(encoded)
     n_missing = float(lost.sum() if weights is None else weights[lost].sum())
     if kind.categories is not None:

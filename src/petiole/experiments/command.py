@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from petiole._validation import did_you_mean
+from petiole._validation import check_whole, did_you_mean
+from petiole.datasets.loading import has_data
 from petiole.experiments import (
     geurts_2001,
     margineantu_dietterich_2002,
     nielsen_2004,
+    peers,
     which_method,
     zadrozny_elkan_2001,
     zhang_2020,
@@ -27,6 +29,8 @@ from petiole.experiments.geurts_2001 import page as geurts_2001_page
 from petiole.experiments.margineantu_dietterich_2002 import page as margineantu_dietterich_2002_page
 from petiole.experiments.nielsen_2004 import page as nielsen_2004_page
 from petiole.experiments.nielsen_2004 import readings as nielsen_2004_readings
+from petiole.experiments.peers import page as peers_page
+from petiole.experiments.peers import store as peers_store
 from petiole.experiments.which_method import page as which_method_page
 from petiole.experiments.zadrozny_elkan_2001 import figures as zadrozny_elkan_2001_figures
 from petiole.experiments.zadrozny_elkan_2001 import page as zadrozny_elkan_2001_page
@@ -54,6 +58,10 @@ class Paper:
     quick_data_sets : function without arguments to a list of names, default: all data sets
         Of a quick look.
     page : path, default: docs/reproduction/<paper>.md
+    before : function of the database's path and the page's path, default: none
+        Called before any cell is computed.
+    needs_data : bool, default: False
+        Whether all of it is on data sets that do not come with petiole or scikit-learn.
     """
 
     experiment: Callable[[], Experiment]
@@ -63,6 +71,8 @@ class Paper:
     further: Sequence[Callable[[], Experiment]] = ()
     quick_data_sets: Callable[[], list[str]] | None = None
     page: Path | None = None
+    before: Callable[[str | os.PathLike[str], str | os.PathLike[str]], None] | None = None
+    needs_data: bool = False
 
 
 PAPERS = {
@@ -86,6 +96,7 @@ PAPERS = {
         nielsen_2004_page.write,
         nielsen_2004_page.agreements,
         (nielsen_2004_readings.readings, nielsen_2004_readings.countings, nielsen_2004.timing),
+        needs_data=True,
     ),
     zadrozny_elkan_2001.NAME: Paper(
         zadrozny_elkan_2001.experiment,
@@ -93,6 +104,7 @@ PAPERS = {
         zadrozny_elkan_2001_page.write,
         zadrozny_elkan_2001_page.agreements,
         (zadrozny_elkan_2001_figures.sorted_scores,),
+        needs_data=True,
     ),
     zhang_2020.NAME: Paper(
         zhang_2020.experiment,
@@ -108,6 +120,15 @@ PAPERS = {
         which_method_page.agreements,
         quick_data_sets=which_method.quick_data_sets,
         page=Path("docs") / "which_method.md",
+    ),
+    peers.NAME: Paper(
+        peers.experiment,
+        peers.QUICK_TRIALS,
+        peers_page.write,
+        peers_page.agreements,
+        quick_data_sets=peers.quick_data_sets,
+        page=Path("docs") / "peers.md",
+        before=peers_store.read_back,
     ),
 }
 
@@ -140,8 +161,8 @@ def reproduce(options: Request) -> int:
     if options.paper == SUMMARY:
         return _summarise(options)
     paper = find_paper(options.paper)
-    failed = False if options.page_only else _compute(paper, options)
     page = options.page or paper.page or Path("docs") / "reproduction" / f"{options.paper}.md"
+    failed = False if options.page_only else _compute(paper, options, page)
     try:
         print(f"wrote {paper.write_page(options.database, page)}")
     except ValueError as error:  # after a part of the grid that makes no page
@@ -160,11 +181,26 @@ def _summarise(options: Request) -> int:
     return 0
 
 
-def _compute(paper: Paper, options: Request) -> bool:
+def _compute(paper: Paper, options: Request, page: str | os.PathLike[str]) -> bool:
     """Run the cells of all experiments, whether or not the first fails; whether some failed."""
-    engine = _make_engine(options)
-    failed = [_run(experiment, options, engine) for experiment in _chosen(paper, options)]
+    engine, chosen = _make_engine(options), _chosen(paper, options)
+    check_whole("jobs", options.jobs, 0)
+    if paper.needs_data:
+        _check_data(options.paper)
+    if paper.before is not None:
+        paper.before(options.database, page)
+    failed = [_run(experiment, options, engine) for experiment in chosen]
     return any(failed)
+
+
+def _check_data(paper: str) -> None:
+    """Raise if no data are here, before every cell says so."""
+    if has_data():
+        return
+    raise FileNotFoundError(
+        f"{paper} is on data sets that are not here: set PETIOLE_DATA to a folder that has them; `petiole datasets "
+        "fetch` says which of them it can fetch, and --page-only writes the page of what is computed already"
+    )
 
 
 def _chosen(paper: Paper, options: Request) -> list[Experiment]:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from petiole._table.columns import EmptyColumn
 from petiole._table.encoder import FeatureEncoder
 from petiole.export.onnx_graph import ML, Graph
-from petiole.export.onnx_trees import MISSING_CODE
 from petiole.export.refusal import ExportError
+
+MISSING_CODE = -1  # of a category that is missing or unknown
 
 
 def add_inputs(graph: Graph, encoder: FeatureEncoder) -> str:
-    """One matrix ``X`` if all columns are numbers, else an input per column with the column's name."""
+    """One matrix ``X`` if all columns are numbers, else an input per column with the column's name.
+
+    Columns of which training knew no value are missing whatever they hold.
+    """
+    matrix = _add_columns(graph, encoder)
+    is_empty = np.array([isinstance(column, EmptyColumn) for column in encoder.columns])
+    if not is_empty.any():
+        return matrix
+    return graph.add("Where", graph.constant(is_empty), graph.constant(np.nan), matrix)
+
+
+def _add_columns(graph: Graph, encoder: FeatureEncoder) -> str:
     if not encoder.n_categories.any():
         return graph.input("X", np.float64, encoder.n_features)
     names = encoder.feature_names or [f"x{index}" for index in range(encoder.n_features)]
@@ -49,12 +63,17 @@ def _codes(graph: Graph, name: str, categories: npt.NDArray[Any]) -> str:
 
 def add_branch_columns(graph: Graph, matrix: str, tables: Sequence[tuple[int, tuple[int, ...]]]) -> str:
     """The matrix with a column for each (feature, branches of its codes and last of what is missing)."""
-    found = [matrix]
-    for feature, branches in tables:
-        codes = graph.cast(graph.columns(matrix, feature, feature + 1), np.int64)
-        # The code of what is missing is -1, which is the last entry of the table.
-        found.append(graph.add("Gather", graph.constant(np.array(branches, dtype=np.float64)), codes, axis=0))
-    return graph.add("Concat", *found, axis=1) if tables else matrix
+    if not tables:
+        return matrix
+    # One look-up for all columns of a feature: a graph of thousands of operators takes long to load.
+    order = sorted(range(len(tables)), key=lambda column: tables[column][0])
+    found = []
+    for feature, columns in itertools.groupby(order, key=lambda column: tables[column][0]):
+        table = np.array([tables[column][1] for column in columns], dtype=np.float64).T
+        # The code of what is missing is -1, which is the last row of the table.
+        found.append(graph.look_up(table, graph.cast(graph.columns(matrix, feature, feature + 1), np.int64)))
+    in_order = graph.take_columns(graph.add("Concat", *found, axis=1), np.argsort(order))
+    return graph.add("Concat", matrix, in_order, axis=1)
 
 
 def add_label(graph: Graph, proba: str, classes: npt.NDArray[Any]) -> tuple[str, Any]:

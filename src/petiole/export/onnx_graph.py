@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError('ONNX export needs the onnx package: pip install "petiole[onnx]"') from error
+        raise ImportError("ONNX export needs the onnx package: pip install onnx") from error
     return onnx
 
 
@@ -54,6 +56,29 @@ class Graph:
         """Some columns of a matrix."""
         bounds = (self.constant(np.array([edge], dtype=np.int64)) for edge in (start, stop, 1))
         return self.add("Slice", value, *bounds)
+
+    def take_columns(self, value: str, positions: npt.NDArray[np.int64]) -> str:
+        """Columns of a matrix, in any order."""
+        return self.add("Gather", value, self.constant(positions), axis=1)
+
+    def look_up(self, table: npt.NDArray[Any], rows: str) -> str:
+        """Rows of a table, whose numbers are a column; -1 is the last row."""
+        found = self.add("Gather", self.constant(table), rows, axis=0)
+        return self.add("Squeeze", found, self.constant(np.array([1], dtype=np.int64)))
+
+    def unsqueezed(self, value: str) -> str:
+        """A matrix with a third axis."""
+        return self.add("Unsqueeze", value, self.constant(np.array([2], dtype=np.int64)))
+
+    def is_missing(self, values: str) -> str:
+        """Whether values are NaN, which nothing equals."""
+        return self.add("Not", self.add("Equal", values, values))
+
+    def clip(self, value: str, least: float, most: float) -> str:
+        return self.add("Clip", value, self.constant(least), self.constant(most))
+
+    def sum_of(self, values: Sequence[str]) -> str:
+        return functools.reduce(lambda one, two: self.add("Add", one, two), values)
 
     def total(self, value: str, axis: int = 1) -> str:
         """Sums along an axis, which stays with length 1."""

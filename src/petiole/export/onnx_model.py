@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole import _core
 from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.pet import PETClassifier
@@ -24,9 +25,10 @@ from petiole._estimates.vote_look_up import VoteLookUp
 from petiole._forest.forest import Forest
 from petiole._forest.log_pool import LogPool
 from petiole.export.leaf_sums import Entries, LeafSums, vote_rows
-from petiole.export.onnx_columns import add_branch_columns, add_inputs, add_label
-from petiole.export.onnx_graph import ML, Graph
-from petiole.export.onnx_trees import BranchColumns, missing_by_tree, tree_ensemble_attributes
+from petiole.export.onnx_columns import add_inputs, add_label
+from petiole.export.onnx_graph import Graph
+from petiole.export.onnx_members import add_member
+from petiole.export.onnx_trees import sum_leaves
 from petiole.export.refusal import check_exportable
 from petiole.files.atomic import write_atomically
 from petiole.smoothing import Raw
@@ -88,26 +90,6 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
     return written
 
 
-def _sum_leaves(graph: Graph, matrix: str, sums: LeafSums) -> str:
-    """The sums over the trees in double precision; rows that get lost become NaN."""
-    branch_columns = BranchColumns(sums.trees[0].n_features)
-    attributes, loses_rows = tree_ensemble_attributes(sums, branch_columns)
-    columns = add_branch_columns(graph, matrix, branch_columns.tables())
-    found = graph.add("TreeEnsembleRegressor", columns, domain=ML, aggregate_function="SUM", **attributes)
-    total = graph.cast(found, np.float64)
-    nan = graph.constant(np.float64(np.nan))
-    if loses_rows:
-        is_lost = graph.add("Greater", graph.columns(total, sums.n_columns, sums.n_columns + 1), graph.constant(0.5))
-        total = graph.add("Where", is_lost, nan, graph.columns(total, 0, sums.n_columns))
-    spread, _ = missing_by_tree(sums.trees)
-    if spread:
-        values = graph.add("Gather", matrix, graph.constant(np.array(spread, dtype=np.int64)), axis=1)
-        is_missing = graph.add("Not", graph.add("Equal", values, values))
-        any_missing = graph.largest(graph.cast(is_missing, np.float64))
-        total = graph.add("Where", graph.add("Greater", any_missing, graph.constant(0.5)), nan, total)
-    return total
-
-
 def _mean_of_tables(trees: Any, tables: list[Floats]) -> LeafSums:
     share = 1.0 / len(tables)
     entries = [Entries.of_table(np.asarray(table)).scaled(share) for table in tables]
@@ -116,14 +98,14 @@ def _mean_of_tables(trees: Any, tables: list[Floats]) -> LeafSums:
 
 def _answer_of_tree(estimate: SingleTree) -> Answer:
     sums = _mean_of_tables([estimate.tree], [np.asarray(estimate.tables.of_tree(0))])
-    return lambda graph, matrix: _sum_leaves(graph, matrix, sums)
+    return lambda graph, matrix: sum_leaves(graph, matrix, sums)
 
 
 def _answer_of_leaf_mean(estimate: LeafMean) -> Answer:
     sums, n_trees = _mean_of_tables(estimate.forest, estimate.tables_by_tree()), len(estimate.forest)
 
     def answer(graph: Graph, matrix: str) -> str:
-        proba = _sum_leaves(graph, matrix, sums)
+        proba = sum_leaves(graph, matrix, sums)
         if estimate.voting != "laplace":
             return proba
         votes = graph.add("Mul", proba, graph.constant(float(n_trees)))
@@ -143,9 +125,9 @@ class VotedSums:
     def __init__(
         self,
         forest: Forest,
-        vote_tables: Any,
+        vote_tables: _core.VoteTables,
         oob_weight: float,
-        tables: Any,
+        tables: _core.LeafTables,
         n_classes: int,
         n_voting: int,
     ) -> None:
@@ -192,7 +174,7 @@ class VotedSums:
         per_leaf = graph.add("Div", counts, graph.add("Max", shares, graph.constant(1.0)))
         said = graph.columns(sums, self.rows_at + k, self.tables_at)
         shape = graph.constant(np.array([-1, k, k], dtype=np.int64))
-        by_vote = graph.add("Mul", graph.add("Reshape", said, shape), _unsqueezed(graph, per_leaf))
+        by_vote = graph.add("Mul", graph.add("Reshape", said, shape), graph.unsqueezed(per_leaf))
         total = graph.add("ReduceSum", by_vote, graph.constant(np.array([1], dtype=np.int64)), keepdims=0)
         answered = graph.total(counts)
         mean = graph.add("Div", total, graph.add("Max", answered, graph.constant(1e-12)))
@@ -208,16 +190,12 @@ def _largest_of(graph: Graph, values: str, among: str | None, slack: float) -> s
     return graph.cast(graph.add("GreaterOrEqual", values, bound), np.float64)
 
 
-def _unsqueezed(graph: Graph, value: str) -> str:
-    return graph.add("Unsqueeze", value, graph.constant(np.array([2], dtype=np.int64)))
-
-
 def _answer_of_look_up(estimate: VoteLookUp) -> Answer:
     tables, n_classes = estimate.filed.tables, len(estimate.prior)
     voted = VotedSums(estimate.forest, tables, estimate.oob_weight, estimate.fallback, n_classes, estimate.n_voters)
 
     def answer(graph: Graph, matrix: str) -> str:
-        sums = _sum_leaves(graph, matrix, voted.leaf_sums)
+        sums = sum_leaves(graph, matrix, voted.leaf_sums)
         winner_only = estimate.rows == "winner"
         weights = voted.winner(graph, sums, estimate.prior) if winner_only else voted.votes(graph, sums)
         return _lost_as_nan(graph, sums, voted.answer(graph, sums, weights, voted.means(graph, sums)))
@@ -239,12 +217,19 @@ def _answer_of_pool(estimate: PooledComponents) -> Answer:
 
     def answer(graph: Graph, matrix: str) -> str:
         components: list[str] = []
-        sums = ""
+        sums = []
         for part, of_part in zip(estimate.parts, voted, strict=True):
-            sums = _sum_leaves(graph, matrix, of_part.leaf_sums)
-            components += _components(graph, sums, of_part, part)
-        components.append(graph.constant(estimate.base_rates[np.newaxis]))
-        return _lost_as_nan(graph, sums, _pooled(graph, components, estimate.pool))
+            sums.append(sum_leaves(graph, matrix, of_part.leaf_sums))
+            components += _components(graph, sums[-1], of_part, part)
+        base_rates = graph.constant(estimate.base_rates[np.newaxis])
+        starts = ""
+        if estimate.members.needs_starts:
+            assert estimate.forest_pool is not None
+            starts = graph.add("Log", _pooled(graph, [*components, base_rates], estimate.forest_pool))
+        for name, model in estimate.members.models.items():
+            components.append(add_member(graph, matrix, model, starts if name == "boosted" else ""))
+        proba = _pooled(graph, [*components, base_rates], estimate.pool)
+        return functools.reduce(lambda found, of_part: _lost_as_nan(graph, of_part, found), sums, proba)
 
     return answer
 
@@ -277,8 +262,7 @@ def _pooled(graph: Graph, components: list[str], pool: LogPool) -> str:
         raised = graph.add("Max", proba, graph.constant(float(pool.floor)))
         logs = graph.add("Log", graph.add("Div", raised, graph.total(raised)))
         scores.append(graph.add("Mul", logs, graph.constant(weights)))
-    total = functools.reduce(lambda one, two: graph.add("Add", one, two), scores)
-    return graph.add("Softmax", graph.add("Add", total, graph.constant(pool.intercepts)), axis=1)
+    return graph.add("Softmax", graph.sum_of([*scores, graph.constant(pool.intercepts)]), axis=1)
 
 
 CLASSIFIERS = (PETClassifier, BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier)

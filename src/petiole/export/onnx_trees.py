@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._tree.tree import Tree
-from petiole.export.leaf_sums import Entries, LeafSums
+from petiole.export.leaf_sums import Entries, LeafSums, ScoreTree
+from petiole.export.onnx_columns import MISSING_CODE, add_branch_columns
+from petiole.export.onnx_graph import ML, Graph
 
-MISSING_CODE = -1  # of a category that is missing or unknown
 LOST = -1  # in place of a child: the row would be divided
 _FIELDS = ("featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")
 
@@ -41,7 +42,7 @@ class BranchColumns:
 class TreeNodes:
     """The nodes of one tree, node ids kept, with those that categorical splits need behind them."""
 
-    def __init__(self, tree: Tree, branch_columns: BranchColumns, to_check: Set[int]) -> None:
+    def __init__(self, tree: Tree | ScoreTree, branch_columns: BranchColumns, to_check: Set[int]) -> None:
         self._tree = tree
         self._branch_columns = branch_columns
         is_split = ~tree.is_leaf
@@ -132,7 +133,7 @@ class TreeNodes:
         return len(self) - 1
 
 
-def missing_by_tree(trees: Sequence[Tree]) -> tuple[list[int], set[int]]:
+def missing_by_tree(trees: Sequence[Tree | ScoreTree]) -> tuple[list[int], set[int]]:
     """Numeric features whose missing values every split divides; those of which only some splits do."""
     dividing: set[int] = set()
     leading: set[int] = set()
@@ -143,7 +144,7 @@ def missing_by_tree(trees: Sequence[Tree]) -> tuple[list[int], set[int]]:
     return sorted(dividing - leading), dividing & leading
 
 
-def divisions(tree: Tree, features: Set[int]) -> list[int]:
+def divisions(tree: Tree | ScoreTree, features: Set[int]) -> list[int]:
     """The splits that divide rows which lack one of these features, as far as such rows come to them."""
     found: list[int] = []
     pending: list[tuple[int, frozenset[int]]] = [(0, frozenset(features))] if features else []
@@ -190,7 +191,7 @@ def tree_ensemble_attributes(sums: LeafSums, branch_columns: BranchColumns) -> t
     return attributes, loses_rows
 
 
-def _at_nodes(nodes: TreeNodes, tree: Tree, entries: Entries, lost_column: int) -> Entries:
+def _at_nodes(nodes: TreeNodes, tree: Tree | ScoreTree, entries: Entries, lost_column: int) -> Entries:
     """What leaves add, by node id, with the copies of leaves and the leaves of lost rows."""
     parts = [entries._replace(leaf=tree.leaves[entries.leaf])]
     for copy, original in nodes.copies:
@@ -200,3 +201,25 @@ def _at_nodes(nodes: TreeNodes, tree: Tree, entries: Entries, lost_column: int) 
     lost = np.array(nodes.lost, dtype=np.int64)
     parts.append(Entries(lost, np.full(len(lost), lost_column), np.ones(len(lost))))
     return Entries.together(parts)
+
+
+def sum_leaves(graph: Graph, matrix: str, sums: LeafSums) -> str:
+    """The sums over the trees in double precision; rows that get lost become NaN."""
+    branch_columns = BranchColumns(sums.trees[0].n_features)
+    attributes, loses_rows = tree_ensemble_attributes(sums, branch_columns)
+    columns = add_branch_columns(graph, matrix, branch_columns.tables())
+    found = graph.add("TreeEnsembleRegressor", columns, domain=ML, aggregate_function="SUM", **attributes)
+    total = graph.cast(found, np.float64)
+    if loses_rows:
+        is_lost = graph.add("Greater", graph.columns(total, sums.n_columns, sums.n_columns + 1), graph.constant(0.5))
+        total = _nan_where(graph, is_lost, graph.columns(total, 0, sums.n_columns))
+    spread, _ = missing_by_tree(sums.trees)
+    if spread:
+        is_missing = graph.is_missing(graph.take_columns(matrix, np.array(spread, dtype=np.int64)))
+        any_missing = graph.largest(graph.cast(is_missing, np.float64))
+        total = _nan_where(graph, graph.add("Greater", any_missing, graph.constant(0.5)), total)
+    return total
+
+
+def _nan_where(graph: Graph, condition: str, values: str) -> str:
+    return graph.add("Where", condition, graph.constant(np.nan), values)

@@ -2,7 +2,7 @@
 
 The displays follow scikit-learn: ``Display.from_estimator(estimator, X, y)`` or ``Display.from_predictions(y_true,
 proba)`` draws, the numbers drawn are attributes, and ``plot(ax)`` draws again. For several models pass a dict from
-names to models, or the axes of the first picture. matplotlib is needed to draw: ``pip install petiole[plot]``.
+names to models, or the axes of the first picture. matplotlib is needed to draw: ``pip install matplotlib``.
 """
 
 from __future__ import annotations

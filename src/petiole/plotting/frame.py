@@ -34,7 +34,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("drawing a display needs matplotlib: pip install petiole[plot]") from error
+        raise ImportError("drawing a display needs matplotlib: pip install matplotlib") from error
     return plt
 
 

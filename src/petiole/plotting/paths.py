@@ -135,7 +135,7 @@ def smoothing_paths(
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("plotting smoothing paths needs matplotlib: pip install petiole[plot]") from error
+        raise ImportError("plotting smoothing paths needs matplotlib: pip install matplotlib") from error
     query = _read_query(model_or_tree, x_row, feature_names, class_names)
     k = query.class_index(target_class)
     curves = {name: table[query.path, k] for name, table in _tables(model_or_tree, query.tree, estimators).items()}

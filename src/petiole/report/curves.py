@@ -8,21 +8,29 @@ import numpy as np
 
 from petiole._table.columns import Floats
 from petiole._table.judged import Judged
-from petiole.metrics import lift_curve, reliability_curve
+from petiole.metrics import ReliabilityCurve, lift_curve, reliability_curve
+from petiole.metrics.calibration import wilson_limits
 from petiole.metrics.rows import one_against_rest
 from petiole.study import Study
 
-MOST_METHODS = 4
+MOST_METHODS = 5
+OWN_FOREST = "probability-forest"
+FEWEST_IN_BIN = 5  # rows, and of large tables this share:
+LEAST_SHARE_IN_BIN = 0.01
 MOST_CLASSES = 30  # classes that have curves of their own
 N_BARS = 20
+CONFIDENCE = 0.95
 GRID = np.linspace(0, 1, 101)
 
 
 def shown_methods(study: Study) -> list[str]:
-    """The methods whose curves are drawn, best first: the best of either camp, the single tree, the next best."""
+    """The methods whose curves are drawn, best first.
+
+    They are the one recommended, petiole's forest, the best of either camp, the single tree and the next best.
+    """
     names = [result.name for result in study.table]
     peer = next((result.name for result in study.table if result.is_peer), None)
-    wished = [study.winner, study.petiole_winner, peer, "pet", *names]
+    wished = [study.recommended, OWN_FOREST, study.winner, study.petiole_winner, peer, "pet", *names]
     chosen = list(dict.fromkeys(name for name in wished if name in names))[:MOST_METHODS]
     return [name for name in names if name in chosen]
 
@@ -78,7 +86,7 @@ def _of_top(judged: Judged) -> dict[str, Any]:
 def _reliability(y: Any, scores: Floats, weights: Floats) -> dict[str, Any]:
     # small test parts scatter less in wider bins
     n_bins = 10 if len(y) >= 1000 else 7
-    curve = reliability_curve(y, scores, target=1, n_bins=n_bins, labels=[0, 1], sample_weight=weights)
+    curve = pooled(reliability_curve(y, scores, target=1, n_bins=n_bins, labels=[0, 1], sample_weight=weights))
     bars, _ = np.histogram(scores[:, 1], bins=N_BARS, range=(0, 1), weights=weights)
     return {
         "said": rounded(curve.mean_score),
@@ -88,6 +96,28 @@ def _reliability(y: Any, scores: Floats, weights: Floats) -> dict[str, Any]:
         "weight": rounded(curve.weight, 2),
         "bars": rounded(bars / weights.sum()),
     }
+
+
+def pooled(curve: ReliabilityCurve) -> ReliabilityCurve:
+    """Bins of very few rows put together with the neighbour whose scores are nearer: alone they are spikes.
+
+    >>> import numpy as np
+    >>> score, frequency, weight = np.array([0.1, 0.3, 0.9]), np.array([0.1, 1.0, 0.9]), np.array([50.0, 1, 60])
+    >>> pooled(ReliabilityCurve(score, frequency, weight, score, score)).weight.tolist()
+    [51.0, 60.0]
+    """
+    score, frequency, weight = (list(map(float, part)) for part in curve[:3])
+    least = max(FEWEST_IN_BIN, LEAST_SHARE_IN_BIN * sum(weight))
+    while len(weight) > 1 and min(weight) < least:
+        i = weight.index(min(weight))
+        below = i > 0 and (i + 1 == len(weight) or score[i] - score[i - 1] <= score[i + 1] - score[i])
+        j = i - 1 if below else i
+        total = weight[j] + weight[j + 1]
+        for part in (score, frequency):
+            part[j : j + 2] = [(part[j] * weight[j] + part[j + 1] * weight[j + 1]) / total]
+        weight[j : j + 2] = [total]
+    frequencies, weights = np.array(frequency), np.array(weight)
+    return ReliabilityCurve(np.array(score), frequencies, weights, *wilson_limits(frequencies, weights, CONFIDENCE))
 
 
 def rounded(values: Any, digits: int = 4) -> list[float]:

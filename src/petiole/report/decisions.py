@@ -8,7 +8,8 @@ import numpy as np
 
 from petiole._table.columns import Floats
 from petiole.decisions.choice import cheapest
-from petiole.report.curves import judged_of, rarest_class, rounded, shown_methods
+from petiole.report.curves import judged_of, rounded, shown_methods
+from petiole.report.decision_sheet import decision_costs, same_for_all, two_ways
 from petiole.study import Study
 
 N_STEPS = 1000  # thresholds are multiples of 1 / N_STEPS, for which the counts are exact
@@ -18,27 +19,28 @@ MOST_LISTED = 30  # classes up to which it is shown at all
 
 
 def decision_data(study: Study) -> dict[str, Any]:
-    """For two classes the counts above every threshold; for more the probabilities themselves."""
-    cost = default_cost(study)
-    if len(study.classes) == 2:
-        return {"kind": "threshold", "positive": rarest_class(study), "cost": cost.tolist()} | _counts(study)
+    """For two classes and two decisions the counts above every threshold; for more the probabilities themselves."""
+    cost, ways = decision_costs(study), two_ways(study)
+    names = [str(name) for name in study.decisions]
     found: dict[str, Any] = {
-        "kind": "matrix",
         "given": study.cost is not None,
-        "cost": cost.tolist() if len(study.classes) <= MOST_LISTED else None,
-        "editable": len(study.classes) <= MOST_EDITABLE,
+        "names": names,
+        "areClasses": study.decisions == study.classes,
+    }
+    if ways is not None:
+        found |= {"kind": "threshold", "act": ways.act, "idle": ways.idle, "positive": ways.positive}
+        return found | {"threshold": ways.threshold, "cost": cost.tolist()} | _counts(study, ways.positive)
+    largest = max(cost.shape)
+    found |= {
+        "kind": "matrix",
+        "cost": cost.tolist() if largest <= MOST_LISTED else None,
+        "editable": largest <= MOST_EDITABLE,
     }
     return found | _rules(study, cost) | (_probabilities(study) if found["editable"] else {})
 
 
-def default_cost(study: Study) -> Floats:
-    """The user's costs, or 1 for every mistake."""
-    return 1.0 - np.eye(len(study.classes)) if study.cost is None else study.cost
-
-
-def _counts(study: Study) -> dict[str, Any]:
+def _counts(study: Study, positive: int) -> dict[str, Any]:
     """Per method: the weights of both classes by the thousandth that a row's score has reached."""
-    positive = rarest_class(study)
     steps = {}
     for method in shown_methods(study):
         judged = judged_of(study, method)
@@ -52,14 +54,18 @@ def _counts(study: Study) -> dict[str, Any]:
 
 
 def _rules(study: Study, cost: Floats) -> dict[str, Any]:
-    """Mean cost of two rules for every method shown, and of always predicting the best single class."""
+    """Mean cost of two rules for every method shown, and of the best decision for all rows alike.
+
+    The second rule, to predict the most probable class, is there where decisions are classes.
+    """
     rows = {}
     for method in shown_methods(study):
         judged = judged_of(study, method)
-        decided = {"cheapest": cheapest(judged.proba, cost), "probable": judged.proba.argmax(axis=1)}
+        decided = {"cheapest": cheapest(judged.proba, cost)}
+        if study.decisions == study.classes:
+            decided["probable"] = judged.proba.argmax(axis=1)
         rows[method] = {rule: judged.mean(cost[taken, judged.codes]) for rule, taken in decided.items()}
-    weights = np.bincount(study.judged.labels, study.judged.weights_or_ones(), minlength=len(study.classes))
-    constant = cost @ weights / weights.sum()
+    constant = same_for_all(study)
     return {"rules": rows, "constant": {"class": int(constant.argmin()), "cost": float(constant.min())}}
 
 

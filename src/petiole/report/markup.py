@@ -44,12 +44,23 @@ def joined(parts: Iterable[Any]) -> Markup:
     return Markup("".join(text(part) for part in parts))
 
 
-def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], *, label: str, numeric: Sequence[int] = ()) -> Markup:
-    """A table in a box that scrolls sideways where the page is narrow; the first cell of a row is its head."""
+def table(
+    header: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    *,
+    label: str,
+    numeric: Sequence[int] = (),
+    minor: Sequence[int] = (),
+) -> Markup:
+    """A table in a box that scrolls sideways where the page is narrow; the first cell of a row is its head.
+
+    ``minor`` columns are not shown on phones.
+    """
 
     def cell(column: int, content: Any, scope: str | None) -> Markup:
         name = "td" if scope is None else "th"
-        return element(name, content, scope=scope, class_="number" if column in numeric else None)
+        looks = [word for word, some in (("number", numeric), ("minor", minor)) if column in some]
+        return element(name, content, scope=scope, class_=" ".join(looks) or None)
 
     head = element("tr", *(cell(i, content, "col") for i, content in enumerate(header)))
     body = [element("tr", *(cell(i, content, None if i else "row") for i, content in enumerate(row))) for row in rows]

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from petiole.datasets.columns import KIND_TITLES
-from petiole.report.curves import shown_methods
+from petiole.decisions.choice import cheapest
+from petiole.report.curves import judged_of, shown_methods
+from petiole.report.decision_sheet import decision_costs, two_ways
 from petiole.report.markup import Markup, element, joined, table
-from petiole.study import Interval, Study
+from petiole.report.ranking import margins
+from petiole.study import Interval, MethodResult, Study
+from petiole.study.figures import decimals, number
 from petiole.study.results import SCORE_TITLES
 from petiole.study.scoring import log_loss_floor
 
 DIGITS = {"log_loss": 3, "brier": 3, "ece": 3, "aulc": 3, "accuracy": 3}
 MOST_COLUMNS = 200  # that the data table lists
 MOST_CLASS_ROWS = 60
+MOST_UNCERTAIN = 15
 
 
-def number_text(score: str, value: float) -> str:
-    """A score with a fitting number of digits.
-
-    >>> number_text("log_loss", 0.12345), number_text("cost", 12.3456), number_text("fit_seconds", 0.0123)
-    ('0.123', '12.35', '0.012')
-    """
+def score_digits(study: Study, score: str) -> int:
+    """How many decimals a score has, the same for all methods."""
     if score in DIGITS:
-        return f"{value:.{DIGITS[score]}f}"
-    return f"{value:.2g}" if score.endswith("seconds") else f"{value:.4g}"
+        return DIGITS[score]
+    values = [result.scores[score].mean for result in study.table]
+    return 2 if score.endswith("seconds") else decimals(values)
 
 
 def key_numbers(study: Study) -> Markup:
     """The main figures, at the top of the page."""
-    best, data = study.table[0], study.data_summary
-    decides = study.design.decides
-    cards = [(SCORE_TITLES[decides], _with_limits(decides, best.scores[decides]))]
-    if decides != "log_loss":
-        cards.append(("log-loss (bits)", _with_limits("log_loss", best.scores["log_loss"])))
-    cards.append(("accuracy", _with_limits("accuracy", best.scores["accuracy"])))
-    cards.append(("calibration error", _with_limits("ece", best.scores["ece"])))
+    best, data = study.result(study.recommended), study.data_summary
+    names = dict.fromkeys([study.design.decides, "log_loss", "accuracy", "ece"])
+    cards = [(SCORE_TITLES[name], _with_limits(best.scores[name], score_digits(study, name))) for name in names]
     columns = f"{data['n_attributes']} features, {len(study.classes)} classes"
     cards.append(("rows", (f"{data['n_rows']:,}", columns)))
     return joined(
@@ -46,8 +45,8 @@ def key_numbers(study: Study) -> Markup:
     )
 
 
-def _with_limits(score: str, interval: Interval) -> tuple[str, str]:
-    mean, low, high = (number_text(score, value) for value in interval)
+def _with_limits(interval: Interval, digits: int) -> tuple[str, str]:
+    mean, low, high = (number(value, digits) for value in interval)
     return mean, f"{low} to {high}"
 
 
@@ -62,19 +61,29 @@ def warnings_box(study: Study) -> Markup:
 def methods_table(study: Study) -> Markup:
     """Every method with its scores, best first."""
     scores = study.score_names
+    digits = {score: score_digits(study, score) for score in scores}
+    minor = [i + 1 for i, score in enumerate(scores) if score not in (study.design.decides, "accuracy")]
+    minor.append(len(scores) + 1)
     header = ["Method", *(SCORE_TITLES[score] for score in scores), "p"]
     rows = []
     for result in study.table:
-        camp, looks = ("other library", "badge peer") if result.is_peer else ("petiole", "badge")
-        won = element("span", " winner", class_="won") if result.p_value is None else ""
-        name = joined([result.title, " ", element("span", camp, class_=looks), won])
-        cells = [_cell(score, result.scores[score]) for score in scores]
-        rows.append([name, *cells, "" if result.p_value is None else _p_text(result.p_value)])
-    return table(header, rows, label="Methods and their scores", numeric=range(1, len(header)))
+        cells = [_cell(score, result.scores[score], digits[score]) for score in scores]
+        rows.append([_named(study, result), *cells, "" if result.p_value is None else _p_text(result.p_value)])
+    return table(header, rows, label="Methods and their scores", numeric=range(1, len(header)), minor=minor)
 
 
-def _cell(score: str, interval: Interval) -> Markup:
-    mean, limits = _with_limits(score, interval)
+def _named(study: Study, result: MethodResult) -> Markup:
+    camp, looks = ("other library", "badge peer") if result.is_peer else ("petiole", "badge")
+    marks = []
+    if result.name == study.winner and study.is_sure and len(study.table) > 1:
+        marks.append(element("span", " winner", class_="won"))
+    elif result.name == study.recommended:
+        marks.append(element("span", " recommended", class_="won"))
+    return joined([result.title, " ", element("span", camp, class_=looks), *marks])
+
+
+def _cell(score: str, interval: Interval, digits: int) -> Markup:
+    mean, limits = _with_limits(interval, digits)
     has_limits = interval.low < interval.high and not score.endswith("seconds")
     return joined([mean, element("small", limits) if has_limits else ""])
 
@@ -105,25 +114,29 @@ def methods_note(study: Study) -> Markup:
     return element("p", how + rules, class_="note")
 
 
-def uncertain_rows(study: Study, important: list[str]) -> Markup:
-    """The rows for which the best of petiole's methods is least certain."""
-    method = study.petiole_winner or study.winner
-    proba = study.probabilities[method].astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = -np.nansum(np.where(proba > 0, proba * np.log2(proba), 0.0), axis=1)
-    chosen = np.argsort(-entropy, kind="stable")[:15]
+def uncertain_rows(study: Study, important: list[str], ids: Mapping[str, Sequence[Any]]) -> Markup:
+    """The rows where the recommended method's decision hangs by a thread: those nearest to the threshold."""
+    proba = judged_of(study, study.recommended).proba
+    away = margins(study, study.recommended)
+    chosen = np.argsort(away, kind="stable")[:MOST_UNCERTAIN]
     columns = [study.data.names.index(name) for name in important[:4]]
-    n_said = 1 if len(study.classes) == 2 else 2
-    said_of = ["Most probable", "Next"][:n_said]
-    header = ["Row", "Truth", *said_of, "Uncertainty (bits)", *(study.data.names[c] for c in columns)]
+    ways, positions = two_ways(study), study.judged.positions
+    shown = [ways.positive] if ways is not None else [int(k) for k in np.argsort(-proba[chosen].sum(axis=0))[:3]]
+    header = ["Row", *ids, "Truth", *(f"P({study.classes[k]})" for k in shown), "Decision", "Margin"]
+    header += [study.data.names[c] for c in columns]
+    taken = cheapest(proba, decision_costs(study))
+    digits = max(decimals(away[chosen]), 3 if study.cost is None else 0)
     rows = []
-    for i in chosen:
-        best = np.argsort(-proba[i], kind="stable")
-        said = [f"{study.classes[k]} ({proba[i, k]:.2f})" for k in best[:n_said]]
+    for i in chosen.tolist():
+        place = int(positions[i])
+        said = [f"{proba[i, k]:.3f}" for k in shown]
         values = [study.data.value_text(c, float(study.judged.matrix[i, c])) for c in columns]
-        truth = str(study.classes[study.judged.labels[i]])
-        rows.append([f"{study.judged.positions[i]}", truth, *said, f"{entropy[i]:.2f}", *values])
-    return table(header, rows, label="The most uncertain rows", numeric=[2 + n_said])
+        named = [str(of_rows[place]) for of_rows in ids.values()]
+        truth, decision = str(study.classes[study.judged.labels[i]]), str(study.decisions[taken[i]])
+        rows.append([f"{place + 1}", *named, truth, *said, decision, number(away[i], digits), *values])
+    first = 2 + len(ids)
+    numeric = [*range(first, first + len(shown)), first + len(shown) + 1]
+    return table(header, rows, label="The most uncertain rows", numeric=numeric)
 
 
 def classes_table(study: Study) -> Markup:
@@ -185,9 +198,23 @@ def _python_call(study: Study) -> str:
         given.append(f"methods={design.methods!r}")
     if study.cost is not None:
         given.append(f"cost={study.cost.tolist()!r}")
+    if study.decisions != study.classes:
+        given.append(f"decisions={study.decisions!r}")
     if study.given[2] is not None:
         given.append("sample_weight=sample_weight")
     given.append("test=test" if design.folds is None else f"folds={design.folds}, repeats={design.repeats}")
     given.append(f"random_state={design.seed}")
     call = ",\n    ".join(given)
     return f"from petiole.study import compare_methods\n\nstudy = compare_methods(\n    {call},\n)"
+
+
+def python_next(study: Study) -> list[str]:
+    """Python that fits the recommended method to all rows, keeps it and decides for new rows."""
+    own = not study.result(study.recommended).is_peer
+    name = study.recommended if own else study.petiole_winner
+    if name is None:
+        return [f'model = study.fit("{study.recommended}")', "model.predict_proba(X_new)"]
+    lines = [f'model = study.fit("{name}")', 'model.save("model.petiole")', "proba = model.predict_proba(X_new)"]
+    if study.cost is not None:
+        lines.append("petiole.decisions.decide(proba, study.cost, actions=study.decisions)")
+    return lines

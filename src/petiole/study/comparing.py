@@ -14,10 +14,12 @@ from petiole._table.judged import Judged
 from petiole._table.rows import EncodedRows
 from petiole._validation import thread_count
 from petiole.comparison import corrected_resampled_t_test
-from petiole.decisions.costs import check_costs
+from petiole.decisions.costs import as_names, check_costs
 from petiole.study.data import Table, read_table_of_study, read_test_rows
+from petiole.study.extra import extra_methods
 from petiole.study.inspection import inspect
 from petiole.study.methods import choose_methods
+from petiole.study.recommending import leads_surely, recommend
 from petiole.study.results import Design, MethodResult, Study
 from petiole.study.running import Run, TrainAndTest, run_methods
 from petiole.study.scoring import (
@@ -39,7 +41,9 @@ def compare_methods(
     y: Any,
     *,
     methods: Any = "auto",
+    extra: Any = None,
     cost: Any = None,
+    decisions: Any = None,
     sample_weight: Any = None,
     test: Any = None,
     folds: int | None = None,
@@ -62,10 +66,16 @@ def compare_methods(
     y : labels of any kind, one per row
     methods : "auto", "all" or list of names, default="auto"
         Names are the keys of ``petiole.study.METHODS``. "auto" leaves out methods that would take long on data of this
-        shape, such as lazy option trees on more than a few hundred rows.
-    cost : array of shape (K, K), default=None
-        ``cost[predicted, true]``, classes in sorted order. If given, the winner is the method with the least cost when
-        each row gets the class of least expected cost.
+        shape, such as lazy option trees on more than a few hundred rows, and LightGBM, XGBoost and CatBoost, which must
+        be installed; a list may have "auto" among its names, as in ``["auto", "lightgbm"]``.
+    extra : dict of estimators by name, or list of estimators, default=None
+        Your own, compared with the others. They are cloned. A pipeline gets the table as you gave it; any other
+        estimator gets numbers, categorical columns one-hot and, if it takes no missing values, medians in their place.
+    cost : array of shape (D, K), default=None
+        ``cost[decision, true]``, classes in sorted order. If given, the winner is the method with the least cost when
+        for each row the decision of least expected cost is made.
+    decisions : list of D names, default=None
+        The rows of ``cost``, by default the classes, where there are as many. A decision need not be a class.
     sample_weight : array of shape (n_rows,), default=None
         A row of weight 2 counts as two rows, in fits and scores; a row of weight 0 is absent.
     test : (X, y) or (X, y, sample_weight), default=None
@@ -107,8 +117,8 @@ def compare_methods(
     """
     started = time.perf_counter()
     table = read_table_of_study(X, y, sample_weight)
-    costs = _check_cost(cost, len(table.classes))
-    chosen = choose_methods(methods, table.shape)
+    costs, actions = _check_cost(cost, decisions, table.labels())
+    chosen = [*choose_methods(methods, table.shape), *extra_methods(extra, table)]
     threads = thread_count(n_jobs)
     random = check_random_state(random_state)
     seed = int(random_state) if isinstance(random_state, (int, np.integer)) else int(random.randint(2**31 - 1))
@@ -126,33 +136,57 @@ def compare_methods(
         [run.method.name for run in runs],
         len(judged),
     )
+    baseline = _know_nothing(judged, len(table.classes), costs)
+    simple = [run.method.name for run in done if run.method.is_simple]
+    advice = recommend(results, design.decides, baseline, simple, len(judged) // (1 if plan is None else plan.folds))
     return Study(
         name=name,
         table=results,
         winner=results[0].name,
-        verdict=make_verdict(results, design.decides),
+        is_sure=leads_surely(results),
+        recommended=advice.name,
+        verdict=make_verdict(results, design.decides, advice, baseline),
         warnings=[*inspect(table), *_failures(runs)],
         data_summary=summarise(table),
         classes=table.labels(),
         cost=costs,
+        decisions=actions,
+        baseline=baseline,
         design=design,
         judged=judged,
         probabilities={run.method.name: _deduplicated(run, judged, plan) for run in done},
         data=table,
         given=(X, y, sample_weight),
+        methods={method.name: method for method in chosen},
     )
 
 
-def _check_cost(cost: Any, n_classes: int) -> Floats | None:
+def _check_cost(cost: Any, decisions: Any, classes: list[Any]) -> tuple[Floats | None, list[Any]]:
+    """The costs and the names of their rows."""
     if cost is None:
-        return None
-    costs = check_costs(cost, n_classes=n_classes)
-    if costs.shape != (n_classes, n_classes):
+        if decisions is not None:
+            raise ValueError("decisions: there are no costs of them; give cost, too")
+        return None, classes
+    costs = check_costs(cost, n_classes=len(classes))
+    if costs.ndim != 2:
+        raise ValueError(f"cost has shape {costs.shape}: must be one matrix, with a row per decision, for all rows")
+    if decisions is not None:
+        return costs, as_names(decisions, "decisions", len(costs)).tolist()
+    if len(costs) != len(classes):
         raise ValueError(
-            f"cost has shape {costs.shape}: must be {(n_classes, n_classes)}, one row per predicted and one column per "
-            "true class; for actions that are no classes use petiole.decisions.decide"
+            f"cost has shape {costs.shape}: name its {len(costs)} rows in decisions=, or give one row per class"
         )
-    return costs
+    return costs, classes
+
+
+def _know_nothing(judged: EncodedRows, n_classes: int, cost: Floats | None) -> float:
+    """The score of whoever knows how frequent the classes are and nothing else."""
+    shares = np.bincount(judged.labels, judged.weights_or_ones(), minlength=n_classes)
+    shares = shares / shares.sum()
+    if cost is not None:
+        return float((cost @ shares).min())
+    present = shares[shares > 0]
+    return float(-(present * np.log2(present)).sum())
 
 
 def _divide(table: Table, test: Any, folds: Any, repeats: Any, seed: int) -> tuple[Plan | None, list[TrainAndTest]]:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from petiole._table.columns import Floats
 from petiole._table.judged import Judged
 from petiole._table.rows import EncodedRows
-from petiole.study.methods import METHODS
 from petiole.study.results import Study
 from petiole.study.running import TrainAndTest, fit_on
 from petiole.study.scoring import row_losses
@@ -48,7 +47,7 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
     ['x2', 'x3']
     """
     random = np.random.default_rng(study.design.seed)
-    parts = _parts(study)
+    parts = parts_of(study)
     n_columns = study.data.shape.n_features
     allowed = max(MOST_PREDICTIONS // n_columns, FEWEST_ROWS)
     per_part = math.ceil(allowed / len(parts))
@@ -57,7 +56,7 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
         test = part.test
         n_rows = min(len(test), per_part)
         repeats = min(max(per_part // n_rows, 1), MOST_REPEATS)
-        model, _ = fit_on(METHODS[method].make(study.design.seed, threads), study.data, part.train, threads)
+        model, _ = fit_on(study.methods[method].make(study.design.seed, threads), study.data, part.train, threads)
         rows = test.take(np.sort(random.permutation(len(test))[:n_rows]))
         trials += [_log_loss_increases(model, rows, len(study.classes), random) for _ in range(repeats)]
     table = np.array(trials)
@@ -67,7 +66,7 @@ def permutation_importance(study: Study, method: str) -> list[Importance]:
     return [Importance(study.data.names[i], float(means[i]), float(errors[i])) for i in order]
 
 
-def _parts(study: Study) -> list[TrainAndTest]:
+def parts_of(study: Study) -> list[TrainAndTest]:
     """The folds of the first repetition, as the study had them, or the test set."""
     rows, design = study.data.rows, study.design
     if design.folds is None:

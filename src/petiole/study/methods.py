@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.boosted import BoostedPETClassifier
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.naive_bayes import BinnedNaiveBayesClassifier
 from petiole._classifiers.pet import PETClassifier
@@ -20,7 +22,7 @@ from petiole.study.peers import PeerClassifier, calibrated_forest
 MANY_CELLS = 5_000_000
 # A lazy tree is grown for each query: rows² · features says how long that takes (this is some ten seconds).
 MOST_LAZY_WORK = 1_000_000
-# Boosting grows a tree for each class in each of its hundred rounds.
+# Boosting grows a tree for each class in each of its rounds.
 MOST_BOOSTED_CLASSES = 50
 PEER_TREES = 100  # scikit-learn's default
 
@@ -63,6 +65,10 @@ def _few_classes(shape: Shape) -> bool:
     return shape.n_classes <= MOST_BOOSTED_CLASSES
 
 
+def _few_classes_and_not_huge(shape: Shape) -> bool:
+    return _few_classes(shape) and _not_huge(shape)
+
+
 @dataclass(frozen=True)
 class Method:
     """A method that a study can compare.
@@ -79,6 +85,10 @@ class Method:
         Makes the estimator, not fitted.
     suits : function of Shape
         Whether ``methods="auto"`` takes it for data of this shape.
+    is_simple : bool
+        Whether a person can follow how it comes to an answer. Of methods that are equally good it is recommended.
+    package : str or None
+        The package that must be installed; "all" leaves the method out where it is not.
     """
 
     name: str
@@ -86,6 +96,12 @@ class Method:
     is_peer: bool
     make: Callable[[Any, int], Any]
     suits: Callable[[Shape], bool] = _always
+    is_simple: bool = False
+    package: str | None = None
+
+    @property
+    def is_installed(self) -> bool:
+        return self.package is None or importlib.util.find_spec(self.package) is not None
 
 
 def _probability_forest(random_state: Any, n_jobs: int) -> Any:
@@ -94,6 +110,10 @@ def _probability_forest(random_state: Any, n_jobs: int) -> Any:
 
 def _probability_forest_separate(random_state: Any, n_jobs: int) -> Any:
     return ProbabilityForestClassifier(missing="separate", random_state=random_state, n_jobs=n_jobs)
+
+
+def _boosted(random_state: Any, n_jobs: int) -> Any:
+    return BoostedPETClassifier(random_state=random_state, n_jobs=n_jobs)
 
 
 def _mob_esp(random_state: Any, n_jobs: int) -> Any:
@@ -145,6 +165,40 @@ def _gradient_boosting(random_state: Any, n_jobs: int) -> Any:
     return PeerClassifier(HistGradientBoostingClassifier(random_state=random_state), nominal="native")
 
 
+def _logistic_regression(random_state: Any, n_jobs: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    return PeerClassifier(model, missing="impute")
+
+
+def _lightgbm(random_state: Any, n_jobs: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    model = LGBMClassifier(random_state=random_state, n_jobs=n_jobs, verbose=-1)
+    return PeerClassifier(model, nominal="native")
+
+
+def _xgboost(random_state: Any, n_jobs: int) -> Any:
+    from xgboost import XGBClassifier
+
+    model = XGBClassifier(random_state=random_state, n_jobs=n_jobs, verbosity=0)
+    return PeerClassifier(model, nominal="native")
+
+
+def _catboost(random_state: Any, n_jobs: int) -> Any:
+    from catboost import CatBoostClassifier
+
+    model = CatBoostClassifier(random_seed=random_state, thread_count=n_jobs, verbose=False, allow_writing_files=False)
+    return PeerClassifier(model, nominal="native")
+
+
+def _only_by_name(shape: Shape) -> bool:
+    return False
+
+
 _ALL = (
     Method("probability-forest", "Probability forest", False, _probability_forest),
     Method(
@@ -154,22 +208,34 @@ _ALL = (
         _probability_forest_separate,
         _with_missing,
     ),
+    Method("boosted", "Boosted trees", False, _boosted, _few_classes),
     Method("mob-esp", "MOB-ESP", False, _mob_esp),
     Method("eb-pets", "EB-PETs", False, _eb_pets),
     Method("b-pets", "B-PETs", False, _b_pets, _not_huge),
-    Method("pet", "Single tree, smoothed", False, _pet),
+    Method("pet", "Single tree, smoothed", False, _pet, is_simple=True),
     Method("lazy-option-trees", "Lazy option trees", False, _lazy, _small),
     Method("dual", "B-PETs, dual perturb & combine", False, _dual, _numeric_and_not_huge),
-    Method("naive-bayes", "Binned naive Bayes", False, _naive_bayes),
+    Method("naive-bayes", "Binned naive Bayes", False, _naive_bayes, is_simple=True),
     Method("random-forest", "Random forest (scikit-learn)", True, _random_forest),
     Method("calibrated-forest", "Isotonic forest (scikit-learn)", True, _calibrated_forest, _not_huge),
     Method("gradient-boosting", "Gradient boosting (scikit-learn)", True, _gradient_boosting, _few_classes),
+    Method(
+        "logistic-regression",
+        "Logistic regression (scikit-learn)",
+        True,
+        _logistic_regression,
+        _few_classes_and_not_huge,
+        is_simple=True,
+    ),
+    Method("lightgbm", "LightGBM", True, _lightgbm, _only_by_name, package="lightgbm"),
+    Method("xgboost", "XGBoost", True, _xgboost, _only_by_name, package="xgboost"),
+    Method("catboost", "CatBoost", True, _catboost, _only_by_name, package="catboost"),
 )
 METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 
 
 def choose_methods(methods: Any, shape: Shape) -> list[Method]:
-    """The methods by "auto", "all" or their names.
+    """The methods by "auto", "all" or their names, among which "auto" may be.
 
     >>> [method.name for method in choose_methods(["pet", "dual"], Shape(100, 4, 4, 2))]
     ['pet', 'dual']
@@ -177,16 +243,27 @@ def choose_methods(methods: Any, shape: Shape) -> list[Method]:
     Traceback (most recent call last):
     ...
     ValueError: methods=['forest']: there is no method 'forest'; the methods are probability-forest, \
-probability-forest-separate, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual, naive-bayes, random-forest, \
-calibrated-forest, gradient-boosting
+probability-forest-separate, boosted, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual, naive-bayes, \
+random-forest, calibrated-forest, gradient-boosting, logistic-regression, lightgbm, xgboost, catboost
     """
-    if isinstance(methods, str) and methods in ("auto", "all"):
-        return [method for method in _ALL if methods == "all" or method.suits(shape)]
-    names = _as_names(methods)
-    for name in names:
-        if name not in METHODS:
-            raise ValueError(f"methods={methods!r}: there is no method {name!r}; the methods are {', '.join(METHODS)}")
-    return [METHODS[name] for name in dict.fromkeys(names)]
+    if isinstance(methods, str) and methods == "all":
+        return [method for method in _ALL if method.is_installed]
+    chosen: dict[str, Method] = {}
+    for name in ["auto"] if isinstance(methods, str) and methods == "auto" else _as_names(methods):
+        for method in _by_name(name, methods, shape):
+            chosen[method.name] = method
+    return [*chosen.values()]
+
+
+def _by_name(name: Any, methods: Any, shape: Shape) -> list[Method]:
+    if name == "auto":
+        return [method for method in _ALL if method.suits(shape)]
+    if name not in METHODS:
+        raise ValueError(f"methods={methods!r}: there is no method {name!r}; the methods are {', '.join(METHODS)}")
+    method = METHODS[name]
+    if not method.is_installed:
+        raise ValueError(f"methods={methods!r}: {name!r} needs a package: pip install {method.package}")
+    return [method]
 
 
 def _as_names(methods: Any) -> list[Any]:

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from petiole._classifiers.base import TableClassifier, encode_training, remember_columns
 from petiole._table.columns import Floats
 from petiole._validation import check_choice
+from petiole.study.native import tell_categories
 
-NOMINAL = ("one_hot", "native")
+NOMINAL, MISSING = ("one_hot", "native"), ("keep", "impute")
 MOST_CATEGORIES = 255  # what scikit-learn's boosting takes, and the most columns that one categorical column becomes
 
 
@@ -30,8 +31,12 @@ class PeerClassifier(TableClassifier):
     estimator : classifier
         Cloned and fitted; must take missing numbers where there are any.
     nominal : {"one_hot", "native"}, default="one_hot"
-        "native" sets the estimator's ``categorical_features``. Columns of more than 255 categories are then taken as
-        numbers; "one_hot" puts the rarest of so many together.
+        "native" tells the estimator which columns are categorical, as scikit-learn's boosting, LightGBM, XGBoost and
+        CatBoost want to be told. For scikit-learn columns of more than 255 categories are then taken as numbers;
+        "one_hot" puts the rarest of so many together.
+    missing : {"keep", "impute"}, default="keep"
+        "impute" puts the median in place of missing numbers, and adds a column that says where they were, for
+        estimators that take no missing values.
     categorical_features : as in :class:`petiole.PETClassifier`, default="from_dtype"
 
     Attributes
@@ -48,9 +53,17 @@ class PeerClassifier(TableClassifier):
     array(['a'], dtype=object)
     """
 
-    def __init__(self, estimator: Any, *, nominal: str = "one_hot", categorical_features: Any = "from_dtype") -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        nominal: str = "one_hot",
+        missing: str = "keep",
+        categorical_features: Any = "from_dtype",
+    ) -> None:
         self.estimator = estimator
         self.nominal = nominal
+        self.missing = missing
         self.categorical_features = categorical_features
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -64,50 +77,63 @@ class PeerClassifier(TableClassifier):
             Handed on to the estimator; rows of weight 0 are left out.
         """
         check_choice("nominal", self.nominal, NOMINAL)
+        check_choice("missing", self.missing, MISSING)
         encoder, training = encode_training(self, X, y, sample_weight)
         kept = np.flatnonzero(~np.isnan(training.matrix).all(axis=0))
         is_categorical = training.n_categories[kept] > 0
-        matrix, one_hot = training.matrix[:, kept], None
-        if self.nominal == "one_hot" and is_categorical.any():
-            one_hot = _one_hot(is_categorical).fit(matrix)
-        model = clone(self.estimator)
+        matrix, prepare, model = training.matrix[:, kept], None, clone(self.estimator)
         if self.nominal == "native" and is_categorical.any():
-            model.set_params(categorical_features=is_categorical & (training.n_categories[kept] <= MOST_CATEGORIES))
-        columns = _columns(matrix, one_hot)
-        if training.weights is None:
-            model.fit(columns, training.labels)
-        else:
-            model.fit(columns, training.labels, sample_weight=training.weights)
+            prepare = tell_categories(model, is_categorical, training.n_categories[kept])
+        elif self.missing == "impute" or is_categorical.any():
+            prepare = _preparation(is_categorical, self.missing).fit(matrix)
+        columns = _columns(matrix, prepare)
+        model.fit(columns, training.labels, **weights_for(model, training.weights))
         remember_columns(self, X)
         self.encoder_ = encoder
         self.classes_ = training.classes
         self.estimator_ = model
-        self.one_hot_ = one_hot
+        self.prepare_ = prepare
         self.kept_columns_ = kept
         return self
 
     def _average(self, matrix: npt.NDArray[Any]) -> Floats:
         check_is_fitted(self)
-        columns = _columns(matrix[:, self.kept_columns_], self.one_hot_)
+        columns = _columns(matrix[:, self.kept_columns_], self.prepare_)
         return np.asarray(self.estimator_.predict_proba(columns), dtype=np.float64)
 
 
-def _one_hot(is_categorical: npt.NDArray[np.bool_]) -> Any:
+def _preparation(is_categorical: npt.NDArray[np.bool_], missing: str) -> Any:
+    """What makes categorical columns one-hot and, if asked to, puts numbers where some are missing."""
     from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
 
-    encoder = OneHotEncoder(
+    one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False, dtype=np.float32
     )
-    return ColumnTransformer([("categorical", encoder, np.flatnonzero(is_categorical))], remainder="passthrough")
+    rest = SimpleImputer(strategy="median", add_indicator=True) if missing == "impute" else "passthrough"
+    return ColumnTransformer([("categorical", one_hot, np.flatnonzero(is_categorical))], remainder=rest)
 
 
-def _columns(matrix: npt.NDArray[Any], one_hot: Any) -> npt.NDArray[Any]:
-    if one_hot is None:
+def _columns(matrix: npt.NDArray[Any], prepare: Any) -> Any:
+    if prepare is None:
         return matrix if matrix.shape[1] else np.zeros((len(matrix), 1))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Found unknown categories")
-        return one_hot.transform(matrix)
+        return prepare.transform(matrix)
+
+
+def weights_for(model: Any, weights: Any) -> dict[str, Any]:
+    """The argument of ``fit`` that hands on the weights, to the last step of a pipeline."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
+    if weights is None:
+        return {}
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(f"{type(last).__name__} takes no weights of rows: leave it out, or compare without weights")
+    return {f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight": weights}
 
 
 def calibrated_forest(n_trees: int, random_state: Any, n_jobs: int) -> Any:

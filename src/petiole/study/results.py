@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole._sheet import Sheet, SmallTable
 from petiole._table.columns import Floats
 from petiole._table.rows import EncodedRows
+from petiole._tree.text import shorten_list
 from petiole.comparison.rendering import as_text
 from petiole.study.data import Table
-from petiole.study.methods import METHODS
+from petiole.study.methods import Method
 from petiole.study.scoring import Interval, log_loss_floor
 
 SCORE_TITLES = {
@@ -79,15 +81,25 @@ class Study:
         Best first.
     winner : str
         Name of the method with the least log-loss, or the least cost if costs were given.
+        It need not be clearly ahead: see ``is_sure``.
+    is_sure : bool
+        Whether the winner's lead over every other method is more than chance (p at most 0.05).
+    recommended : str
+        Name of the method to use: the winner if it is surely ahead; else, of the methods that are about as good, a
+        simple one, or one that is much quicker to ask.
     verdict : str
-        One sentence: who wins, and how sure that is.
+        Who wins and how sure that is, or that nobody does, and what is recommended then.
     warnings : list of str
         What is suspicious about the data, and methods that failed.
     data_summary : dict
     classes : list
         The labels, in the order of costs and probabilities.
-    cost : array of shape (K, K) or None
-        ``cost[predicted, true]``.
+    cost : array of shape (D, K) or None
+        ``cost[decision, true]``.
+    decisions : list
+        The names of the rows of ``cost``: the classes, or those that were given.
+    baseline : float
+        The score that decides (log-loss or cost) of knowing how frequent the classes are and nothing else.
     design : Design
     judged : EncodedRows
         The rows that the methods were scored on: all (each by a model that was not fitted to it), or the test set.
@@ -98,16 +110,21 @@ class Study:
     name: str | None
     table: list[MethodResult]
     winner: str
+    is_sure: bool
+    recommended: str
     verdict: str
     warnings: list[str]
     data_summary: dict[str, Any]
     classes: list[Any]
     cost: Floats | None
+    decisions: list[Any]
+    baseline: float
     design: Design
     judged: EncodedRows = field(repr=False)
     probabilities: dict[str, npt.NDArray[np.float32]] = field(repr=False)
     data: Table = field(repr=False)
     given: tuple[Any, Any, Any] = field(repr=False)  # X, y and sample_weight as they came
+    methods: dict[str, Method] = field(repr=False)
 
     @property
     def petiole_winner(self) -> str | None:
@@ -143,22 +160,13 @@ class Study:
     def fit(self, name: str) -> Any:
         """Return one of the compared methods, fitted on all rows of the table."""
         self.result(name)
-        model = METHODS[name].make(self.design.seed, self.design.n_jobs)
+        model = self.methods[name].make(self.design.seed, self.design.n_jobs)
         X, y, sample_weight = self.given
         return model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=sample_weight)
 
     def to_text(self) -> str:
         """Return the table as plain text, best method first."""
-        scores = self.score_names
-        header = ["method", *(SCORE_TITLES[score] for score in scores), "p"]
-        rows = [
-            [
-                result.title,
-                *(f"{result.scores[score].mean:.4g}" for score in scores),
-                "" if result.p_value is None else f"{result.p_value:.2g}",
-            ]
-            for result in self.table
-        ]
+        header, rows = self._cells()
         return as_text(header, rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,15 +175,44 @@ class Study:
             "name": self.name,
             "winner": self.winner,
             "petiole_winner": self.petiole_winner,
+            "is_sure": self.is_sure,
+            "recommended": self.recommended,
+            "baseline": self.baseline,
             "verdict": self.verdict,
             "warnings": list(self.warnings),
             "classes": list(self.classes),
             "cost": None if self.cost is None else self.cost.tolist(),
+            "decisions": list(self.decisions),
             "log_loss_floor": log_loss_floor(len(self.classes)),
             "design": vars(self.design).copy(),
             "methods": [_result_dict(result) for result in self.table],
             "data": self.data_summary,
         }
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """The header and the rows of the table, best method first."""
+        scores = self.score_names
+        rows = [
+            [
+                result.title,
+                *(f"{result.scores[score].mean:.4g}" for score in scores),
+                "" if result.p_value is None else f"{result.p_value:.2g}",
+            ]
+            for result in self.table
+        ]
+        return ["method", *(SCORE_TITLES[score] for score in scores), "p"], rows
+
+    def describe(self) -> str:
+        """What was found, as text: the same as a notebook shows."""
+        return self._sheet().to_text()
+
+    def _repr_html_(self) -> str:
+        return self._sheet().to_html()
+
+    def _sheet(self) -> Sheet:
+        header, rows = self._cells()
+        facts = [("rows", f"{self.data_summary['n_rows']:,}"), ("classes", shorten_list([*map(str, self.classes)]))]
+        return Sheet(self.verdict, facts, [SmallTable("", header, rows)], note="\n".join(self.warnings))
 
     def __str__(self) -> str:
         return f"{self.to_text()}\n\n{self.verdict}"

@@ -19,6 +19,7 @@ from petiole.study.methods import Method
 from petiole.study.splits import Split
 
 MOST_CELLS_OF_ONE_THREAD = 500_000
+OWN_FAILURES = (ValueError, TypeError, FloatingPointError, MemoryError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,9 @@ def _run_one(run: Run, table: Table, train: EncodedRows, test: EncodedRows, seed
         run.predict_seconds.append(time.perf_counter() - started)
         run.fit_seconds.append(seconds)
         run.probas.append(_all_classes(proba, model.classes_, len(table.classes)))
-    except (ValueError, TypeError, FloatingPointError, MemoryError, np.linalg.LinAlgError) as error:
+    except Exception as error:
+        if not run.method.is_peer and not isinstance(error, OWN_FAILURES):
+            raise  # an error of ours is to be seen; those of other libraries are theirs
         lines = str(error).strip().splitlines() or [type(error).__name__]
         run.failure = lines[0]
 

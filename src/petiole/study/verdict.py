@@ -1,46 +1,78 @@
-"""The verdict of a study in one sentence: which method wins, and whether the lead is significant."""
+"""The verdict of a study in words: which method wins if one surely does, and which one to use if none does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from petiole.study.figures import decimals
+from petiole.study.recommending import PROBABLE, Advice, leads_surely
 from petiole.study.results import MethodResult
 
-SURE, PROBABLE = 0.01, 0.05
+SURE = 0.01
 
 
-def make_verdict(table: Sequence[MethodResult], decides: str) -> str:
-    """Return the winner, its lead and whether that can be chance, as a sentence; ``table`` is sorted, best first."""
+def make_verdict(table: Sequence[MethodResult], decides: str, advice: Advice, baseline: float) -> str:
+    """Say which method wins and by how much; or that none does for sure, and which one to use.
+
+    ``table`` is sorted, best first.
+    """
     best, others = table[0], table[1:]
     score = _score_text(best, decides)
+    useless = _useless(best, decides, baseline)
     if not others:
-        return f"{best.title} was the only method: {score}."
-    lead = f"{best.title} has the {'least cost' if decides == 'cost' else 'best probabilities'} ({score})"
-    return f"{lead}, {_how_sure(others, decides)}{_best_of_petiole(best, others, decides)}."
+        return f"{best.title} was the only method: {score}{useless}."
+    if leads_surely(table):
+        lead = f"{best.title} has the {'least cost' if decides == 'cost' else 'best probabilities'} ({score})"
+        return f"{lead}, {_how_sure(others, decides)}{_best_of_petiole(best, others, decides)}{useless}."
+    chosen = next(result for result in table if result.name == advice.name)
+    return (
+        f"No method is clearly the best: the lead of {best.title} ({score}) {_over_whom(others, decides)}{useless}. "
+        f"Recommended: {chosen.title if chosen is best else _named(chosen, decides)}, because "
+        f"{_as_clause(advice.reason)}{_best_of_petiole(best, others, decides)}."
+    )
+
+
+def _as_clause(reason: str) -> str:
+    return reason if reason.startswith("no ") else f"it is {reason}"
+
+
+def _useless(best: MethodResult, decides: str, baseline: float) -> str:
+    if best.scores[decides].mean < baseline:
+        return ""
+    if decides == "cost":
+        return f", which saves nothing: the best decision for all rows alike costs {baseline:.4g} per row"
+    return f", which is no better than to give every row the frequencies of the classes ({baseline:.3f} bits)"
 
 
 def _score_text(result: MethodResult, decides: str) -> str:
     interval = result.scores[decides]
-    what = "{:.4g} per row on average" if decides == "cost" else "log-loss {:.3f} bits"
-    digits = ".4g" if decides == "cost" else ".3f"
-    return f"{what.format(interval.mean)}, 95% interval {interval.low:{digits}} to {interval.high:{digits}}"
+    mean, low, high = (f"{value:.{_digits(result, decides)}f}" for value in interval)
+    what = f"cost {mean} per row" if decides == "cost" else f"log-loss {mean} bits"
+    return f"{what}, 95% interval {low} to {high}"
+
+
+def _digits(result: MethodResult, decides: str) -> int:
+    return decimals(result.scores[decides]) if decides == "cost" else 3
 
 
 def _how_sure(others: Sequence[MethodResult], decides: str) -> str:
+    p = others[0].p_value or 0.0
+    certainty = "almost certainly" if p <= SURE else "probably"
+    return f"and is {certainty} ahead of the next, {_named(others[0], decides)}: {_p_text(p)}"
+
+
+def _over_whom(others: Sequence[MethodResult], decides: str) -> str:
+    """Which methods the first may lead by chance."""
     level = [result for result in others if result.p_value is not None and result.p_value > PROBABLE]
-    if not level:
-        p = others[0].p_value or 0.0
-        certainty = "almost certainly" if p <= SURE else "probably"
-        return f"and is {certainty} ahead of the next, {_named(others[0], decides)}: {_p_text(p)}"
-    if len(level) == 1:
-        return f"but its lead over {_named(level[0], decides)} can be chance: {_p_text(level[0].p_value or 0.0)}"
-    who = "the others" if len(level) == len(others) else f"{len(level)} of the {len(others)} others"
     first = f"{_named(level[0], decides)}, {_p_text(level[0].p_value or 0.0)}"
-    return f"but its lead over {who} can be chance (the nearest of them is {first})"
+    if len(level) == 1:
+        return f"over {_named(level[0], decides)} can be chance, {_p_text(level[0].p_value or 0.0)}"
+    who = "the others" if len(level) == len(others) else f"{len(level)} of the {len(others)} others"
+    return f"over {who} can be chance (the nearest of them is {first})"
 
 
 def _named(result: MethodResult, decides: str) -> str:
-    return f"{result.title} ({result.scores[decides].mean:{'.4g' if decides == 'cost' else '.3f'}})"
+    return f"{result.title} ({result.scores[decides].mean:.{_digits(result, decides)}f})"
 
 
 def _best_of_petiole(best: MethodResult, others: Sequence[MethodResult], decides: str) -> str:

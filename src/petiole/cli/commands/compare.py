@@ -6,13 +6,13 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, nearest_of, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -41,9 +41,18 @@ def compare(
             "--methods",
             "-m",
             metavar="A,B",
-            help="auto (the methods that suit the table), all, or a list of names such as pet,eb-pets.",
+            help="auto (the methods that suit the table), all, or a list of names such as auto,lightgbm,catboost.",
         ),
     ] = "auto",
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="MODULE:OBJECT",
+            help="Compare an estimator of yours, too: an object of a Python module, or what makes one.",
+            show_default=False,
+        ),
+    ] = None,
     test: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +80,8 @@ def compare(
         typer.Option(
             "--save",
             metavar="FILE",
-            help="Write a model file with the best of petiole's methods, fitted to all rows.",
+            help="Write a model file with the method that is recommended, or the best of petiole's own, fitted to all "
+            "rows.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -82,6 +92,16 @@ def compare(
             "--report",
             metavar="FILE",
             help="Write an HTML report with tables and charts.",
+            rich_help_panel=options.OUTPUT,
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -102,15 +122,21 @@ def compare(
     drop: options.Drop = None,
     ids: options.Ids = None,
     weight: options.Weight = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    target_bins: options.TargetBins = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Compare methods on labelled rows: scores, the winner, and whether the differences are significant."""
+    """Compare methods on labelled rows: scores, whether one is surely ahead, and which one to use."""
     from petiole.cli.commands.fit import check_place
+    from petiole.cli.extra import load_estimators
     from petiole.cli.inspecting import about_left_out, tell, without_identifiers
     from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
     from petiole.cli.methods import n_processors
@@ -120,14 +146,33 @@ def compare(
         for path, option in ((save, "--save"), (report, "--report"), (output, "--output")):
             if path is not None:
                 check_place(path, option)
-        roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
-        chosen = _methods(methods)
+        if report is not None and find_spec("plotly") is None:
+            raise WrongInput("--report: needs plotly: pip install plotly")
+        if output is not None:
+            _check_table_file(output)
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            nominal,
+            numeric,
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+            bins=target_bins,
+        )
+        chosen, own = _methods(methods), load_estimators(extra or ())
         n_jobs = n_processors(jobs)
         table = read_labelled(data, roles)
         check_several_classes(table)
         table = without_identifiers(table, roles)
         summarise(table, quiet)
-        cost = _square_costs(costs, table)
+        cost, decisions = _costs(costs, table)
+        groups = _groups(by, table, report)
+
+        judged, named = (None, table.ids) if test is None else _test_set(test, roles, table)
 
         from petiole.study import compare_methods
 
@@ -135,9 +180,11 @@ def compare(
             table.X,
             table.y,
             methods=chosen,
+            extra=own,
             cost=cost,
+            decisions=decisions,
             sample_weight=table.weights,
-            test=None if test is None else _test_set(test, roles, table),
+            test=judged,
             folds=folds,
             repeats=repeats,
             random_state=seed,
@@ -148,8 +195,15 @@ def compare(
         study = dataclasses.replace(study, warnings=[*about_left_out(table.left_out), *study.warnings])
         tell(study.warnings, quiet)
         show(_answer(study), json)  # before anything is written: a full disk must not take the answer away
-        for line in _write(study, table, save=save, report=report, output=output):
+        for line in _write(study, table, save=save, output=output):
             note(line, quiet)
+        if report is not None:
+            from petiole.cli.next_commands import next_commands
+            from petiole.report import write_report
+
+            again, nexts = shlex.join(["petiole", *sys.argv[1:]]), next_commands(study, data, roles, table, costs)
+            write_report(study, report, by=groups, ids=named, command=again, next_commands=nexts)
+            note(f"wrote {report}", quiet)
 
 
 def _methods(text: str) -> Any:
@@ -160,32 +214,59 @@ def _methods(text: str) -> Any:
         return text
     names = split_names([text])
     for name in names:
-        if name not in METHODS:
+        if name != "auto" and name not in METHODS:
             raise WrongInput(f"--methods {name}: is not known; {nearest_of(name, [*METHODS])}")
+        if name in METHODS and not METHODS[name].is_installed:
+            raise WrongInput(f"--methods {name}: is not installed: pip install {METHODS[name].package}")
     if not names:
         raise WrongInput("--methods: name at least one method, or say auto or all")
     return names
 
 
-def _square_costs(costs: str | None, table: Labelled) -> Any:
+def _check_table_file(output: str) -> None:
+    """Refuse, before the work, the name of a file that the table cannot be written to."""
+    from petiole.cli.io.sinks import format_of
+
+    if output.lower().endswith((".html", ".htm")):
+        raise WrongInput(f"--output {output}: is for the table of scores; --report {output} writes the page")
+    format_of(output, None)
+
+
+def _costs(costs: str | None, table: Labelled) -> tuple[Any, list[str] | None]:
+    """The costs and the names of the decisions, None where these are the classes."""
     import numpy as np
 
     from petiole.cli.io.cost_tables import read_costs
 
     classes = np.unique(table.y).tolist()
     found = read_costs(costs, classes)
-    return None if found is None else found.square(classes)
+    if found is None:
+        return None, None
+    return (found.square(classes), None) if found.are_classes(classes) else (found.cost, found.decisions)
 
 
-def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
-    """The rows to judge on, read as those to learn from were, with the same labels."""
+def _groups(by: list[str] | None, table: Labelled, report: str | None) -> list[str]:
+    """The columns to group by in the report."""
+    from petiole.cli.io.labelled import split_names, unknown_column
+
+    names = split_names(by)
+    if names and report is None:
+        raise WrongInput(f"--by {names[0]}: is for the report; add --report FILE")
+    for name in names:
+        if name not in table.columns:
+            raise unknown_column("--by", name, table.columns, table.label)
+    return names
+
+
+def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], dict[str, list[Any]]]:
+    """The rows to judge on, read as those to learn from were, with the same columns and labels; and their names."""
     import numpy as np
 
     from petiole.cli.io.labelled import as_table, read_labelled, texts_of
     from petiole.cli.io.model_columns import Names
     from petiole.cli.scoring import lacking_column
 
-    other = read_labelled(test, dataclasses.replace(roles, categorical=(), numeric=(), learned=table.kinds))
+    other = read_labelled(test, _like(roles, table))
     for name in table.columns:
         if name not in other.columns:
             raise lacking_column(name, [*other.columns], other.label)
@@ -197,23 +278,30 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[Any, ...]:
         raise WrongInput(
             f"--test {test}: row {row + 1} is of the class {texts[row]!r}, which {table.label} does not have"
         )
-    X, y = as_table({name: other.columns[name] for name in table.columns}), classes[codes]
-    return (X, y) if other.weights is None else (X, y, other.weights)
+    ids = other.ids | {name: texts_of(other.columns[name]) for name in table.left_out if name in other.columns}
+    X = as_table({name: other.columns[name] for name in table.columns})
+    return (X, classes[codes], other.weights), ids
 
 
-def _write(study: Any, table: Labelled, *, save: str | None, report: str | None, output: str | None) -> Iterator[str]:
+def _like(roles: Any, table: Labelled) -> Any:
+    """The roles of a file whose cells are to be read as those of the table were."""
+    from petiole._table.table_format import TableFormat
+
+    like = TableFormat.from_dict(table.format)
+    return dataclasses.replace(roles, categorical=(), numeric=(), learned=table.kinds, like=like)
+
+
+def _write(study: Any, table: Labelled, *, save: str | None, output: str | None) -> Iterator[str]:
     """Write the files that are asked for; a line about each."""
+    from petiole.study import METHODS
+
     if save is not None:
-        winner = next(result for result in study.table if result.name == study.winner)
-        model = study.fit_winner(petiole_only=True) if winner.is_peer else study.fit_winner()
+        chosen = study.result(study.recommended)
+        own = not chosen.is_peer and chosen.name in METHODS
+        model = study.fit(chosen.name) if own else study.fit_winner(petiole_only=True)
         _name_columns(model, table)
         model.save(save)
-        yield f"wrote {save}: {type(model).__name__}{', the best of petiole itself' if winner.is_peer else ''}"
-    if report is not None:
-        from petiole.report import write_report
-
-        write_report(study, report, command=shlex.join(["petiole", *sys.argv[1:]]))
-        yield f"wrote {report}"
+        yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best of petiole itself'}"
     if output is not None:
         from petiole.cli.io.sinks import open_sink
 
@@ -224,9 +312,11 @@ def _write(study: Any, table: Labelled, *, save: str | None, report: str | None,
 
 
 def _name_columns(model: Any, table: Labelled) -> None:
+    """Let a model know the names of its columns and how they were read."""
     from petiole.cli.io.model_columns import find_encoder
-    from petiole.cli.methods import remember_names
+    from petiole.cli.methods import remember_format, remember_names
 
+    remember_format(model, table.format)
     encoder = find_encoder(model)
     if encoder is not None and encoder.feature_names is None:
         remember_names(model, [*table.columns])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import told_in_one_line
+from petiole.cli.errors import Failure, WrongInput, nearest_of, told_in_one_line
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
-app = typer.Typer(no_args_is_help=True, help="List, describe and write the data sets that have a name.")
+if TYPE_CHECKING:
+    from petiole.datasets.folder import Folder
+    from petiole.datasets.public import PublicSet
+
+app = typer.Typer(no_args_is_help=True, help="List, describe, write and fetch the data sets that have a name.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set; see the list.", show_default=False)]
 
@@ -18,7 +23,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set; s
 @app.command("list")
 @told_in_one_line
 def list_names(json: options.AsJson = False) -> None:
-    """List the data sets: those of the folder PETIOLE_DATA, and four that come with scikit-learn."""
+    """List the data sets: those of the folder PETIOLE_DATA, loans, and four that come with scikit-learn."""
     from petiole.datasets import loading
 
     with warnings_as_notes(quiet=False):
@@ -63,8 +68,8 @@ def write(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a data set to a file; the labels are in the last column, named class."""
-    from petiole.cli.io.labelled import NAMED_TARGET, texts_of
+    """Write a data set to a file; the labels are in the last column, named class unless the set has a name for it."""
+    from petiole.cli.io.labelled import texts_of
     from petiole.cli.io.sinks import open_sink
     from petiole.datasets.columns import Categorical
     from petiole.datasets.loading import load_columns
@@ -74,12 +79,85 @@ def write(
         spelled = _spelled_numbers(output)
         cells = {
             key: texts_of(column) if isinstance(column, Categorical) or spelled else column.values
-            for key, column in columns.items()
+            for key, column in (description.ids | columns).items()
         }
-        with open_sink(output, None, [*cells, NAMED_TARGET]) as sink:
-            sink.write(cells | {NAMED_TARGET: y.tolist()})
+        with open_sink(output, None, [*cells, description.target]) as sink:
+            sink.write(cells | {description.target: y.tolist()})
         if output is not None:
             note(f"wrote {output}: {description.summary}", quiet)
+
+
+@app.command()
+@told_in_one_line
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAMES]...", help="The data sets; by default all.", show_default=False),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Fetch them; without it the command only says what it would do.")
+    ] = False,
+    quiet: options.Quiet = False,
+    json: options.AsJson = False,
+) -> None:
+    """Fetch public data sets from OpenML into the cache; without --yes, say what would be fetched, and what not."""
+    from petiole.datasets.folder import open_cache
+
+    with warnings_as_notes(quiet):
+        cache, chosen = open_cache(), _public(names or ())
+        wanted = [public for public in chosen if public.can_be_fetched and not cache.has_rows(public.name)]
+        if not yes:
+            show(_plan(chosen, wanted, str(cache.path)), json)
+            return
+        failed = _fetch_all(wanted, cache, quiet)
+        if failed:
+            raise Failure(f"{len(failed)} of {len(wanted)} data sets were not fetched: {', '.join(failed)}")
+        note(f"{len(wanted)} data sets fetched into {cache.path}", quiet)
+
+
+def _public(names: Sequence[str]) -> list[PublicSet]:
+    from petiole.datasets.public import public_sets
+
+    known = public_sets()
+    for name in names:
+        if name not in known:
+            raise WrongInput(f"{name}: is none of the public data sets of the experiments; {nearest_of(name, known)}")
+    return [known[name] for name in names or known]
+
+
+def _plan(chosen: Sequence[PublicSet], wanted: Sequence[PublicSet], folder: str) -> Answer:
+    """What would be fetched, what is there, and what cannot be fetched."""
+    without = [public.name for public in chosen if not public.can_be_fetched]
+    there = [public.name for public in chosen if public.can_be_fetched and public not in wanted]
+    rows = [[public.name, public.openml, public.rows, public.features, public.license] for public in wanted]
+    lines = [f"would fetch {len(wanted)} data sets from OpenML into {folder}; nothing is fetched without --yes"]
+    after = []
+    if there:
+        after.append(f"{len(there)} are in the cache: {', '.join(there)}")
+    if without:
+        after.append(
+            f"{len(without)} cannot be fetched, because no OpenML id of theirs is known: {', '.join(without)}. "
+            "Put them into a folder with a manifest and set PETIOLE_DATA to it"
+        )
+    header = ["name", "OpenML id", "rows", "features", "license"]
+    how = "Ids are from memory. A set whose contents have another fingerprint than the pinned one is refused."
+    data = {"folder": folder, "fetch": [vars(public) for public in wanted], "there": there, "unpinned": without}
+    return Answer([Section("", header, rows, how)] if rows else [], lines, data, after)
+
+
+def _fetch_all(wanted: Sequence[PublicSet], cache: Folder, quiet: bool) -> list[str]:
+    """Fetch one after the other; the names of those that failed."""
+    from petiole.datasets.openml import fetch_public
+
+    failed = []
+    for public in wanted:
+        try:
+            fetch_public(public, cache)
+            note(f"fetched {public.name}", quiet)
+        except (OSError, ValueError) as error:
+            failed.append(public.name)
+            note(" ".join(str(error).split()), False)
+    return failed
 
 
 def _spelled_numbers(output: str | None) -> bool:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
+from petiole.cli.errors import told_in_one_line
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
     from petiole._table.judged import Judged
-    from petiole.cli.scoring import Scored
+    from petiole.cli.truths import Truths
 
 TITLES = {
     "log_loss": "log-loss (bits)",
@@ -43,8 +42,13 @@ def evaluate(
     weight: options.Weight = None,
     drop: options.Drop = None,
     ids: options.Ids = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    target_bins: options.TargetBins = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -59,7 +63,19 @@ def evaluate(
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
         table = read_costs(costs, fitted.classes_.tolist())
-        roles = make_roles(target, weight, ids, (), (), drop, missing, encoding)
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            (),
+            (),
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+            bins=target_bins,
+        )
         judged = _judge(fitted, data, roles, quiet)
         found = _intervals(judged, None if table is None else table.cost, draws, seed, quiet)
         rows = [[name, TITLES[name], *interval] for name, interval in found.items()]
@@ -76,87 +92,34 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
 
     from petiole._table.judged import check_judged
     from petiole.cli.inspecting import tell
-    from petiole.cli.io.model_columns import ModelColumn
-    from petiole.cli.io.sources import find_source
-    from petiole.cli.scoring import Scorer
+    from petiole.cli.truths import LabelledRows
 
-    source = find_source(data)
-    roles = _with_target(roles, source)
-    scorer = Scorer(model, source, roles, [name for name in (roles.target, roles.weight) if name])
-    reader = _Labels(model.classes_, roles, source.label)
-    proba, weights = [], []
-    first: Scored | None = None
-    for scored in scorer(quiet):
-        first = first or scored
-        reader.add(scored.batch.texts(roles.target))
-        proba.append(scored.proba)
-        if roles.weight:
-            weights.append(scored.batch.values(roles.weight, ModelColumn(None), scorer.columns).values)  # type: ignore[union-attr]
-    for line in scorer.columns.notes():
+    rows = LabelledRows(model, data, roles)
+    parts = list(rows(quiet))
+    note_left_out(rows.n_left_out, quiet)
+    for line in rows.notes():
         note(line, quiet)
-    sample_weight = np.concatenate(weights) if weights else _weights_of_name(source)
-    if first is not None:
-        tell(_warnings(first, reader.labels, sample_weight, scorer.columns.names), quiet)
-    return check_judged(reader.labels, np.concatenate(proba), labels=model.classes_, sample_weight=sample_weight)
+    first = parts[0]
+    labels, proba = np.concatenate([part.labels for part in parts]), np.concatenate([part.proba for part in parts])
+    weights = None if first.weights is None else np.concatenate([part.weights for part in parts])
+    if not rows.n_left_out:
+        tell(_warnings(first, len(labels), rows.names), quiet)
+    return check_judged(labels, proba, labels=model.classes_, sample_weight=weights)
 
 
-def _warnings(first: Scored, labels: Any, weights: Any, names: list[str] | None) -> list[str]:
+def _warnings(first: Truths, n_rows: int, names: list[str] | None) -> list[str]:
     """What is suspicious about the first batch of rows, which is all of them unless the file is large."""
     from petiole.cli.inspecting import said_of_some, warnings_about_judged
 
-    n = first.batch.n_rows
-    found = warnings_about_judged(first.table, labels[:n], names, None if weights is None else weights[:n])
-    return found if n == len(labels) else said_of_some(found, f"the first {n:,} of {len(labels):,}")
+    n = len(first.labels)
+    found = warnings_about_judged(first.table, first.labels, names, first.weights)
+    return found if n == n_rows else said_of_some(found, f"the first {n:,} of {n_rows:,}")
 
 
-def _with_target(roles: Any, source: Any) -> Any:
-    import dataclasses
-
-    from petiole.cli.io.labelled import NAMED_TARGET
-
-    if roles.target is None and source.is_name:
-        return dataclasses.replace(roles, target=NAMED_TARGET)
-    if roles.target is None:
-        raise WrongInput(f"--target is needed: say which column of {source.label} holds the class")
-    return roles
-
-
-def _weights_of_name(source: Any) -> Any:
-    from petiole.datasets.loading import load_columns
-
-    return load_columns(source.text).description.weights if source.is_name else None
-
-
-class _Labels:
-    """Collects the labels of batches; one that the model does not know is an error that names the row."""
-
-    def __init__(self, classes: Any, roles: Any, label: str) -> None:
-        from petiole.cli.io.model_columns import Names
-
-        self._classes, self._target, self._label = classes, roles.target, label
-        self._names = Names(classes.tolist(), sorted(roles.missing))
-        self._codes: list[Any] = []
-
-    def add(self, texts: list[str | None]) -> None:
-        codes = self._names.codes(texts)
-        if (codes < 0).any():
-            position = int((codes < 0).argmax())
-            row = sum(map(len, self._codes)) + position + 1
-            raise _unknown_label(texts[position], row, self._classes.tolist(), self._target, self._label)
-        self._codes.append(codes)
-
-    @property
-    def labels(self) -> Any:
-        import numpy as np
-
-        return self._classes[np.concatenate(self._codes)]
-
-
-def _unknown_label(text: str | None, row: int, classes: list[Any], target: str, label: str) -> WrongInput:
-    known = ", ".join(map(str, classes[:8])) + (", ..." if len(classes) > 8 else "")
-    if text is None or not text.strip():
-        return WrongInput(f"--target {target}: row {row} of {label} has no class: remove it")
-    return WrongInput(f"--target {target}: row {row} of {label} has {text!r}, but the model's classes are {known}")
+def note_left_out(count: int, quiet: bool) -> None:
+    """Say how many rows had no class."""
+    if count:
+        note(f"note: {count:,} rows have no class and are left out", quiet)
 
 
 def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) -> dict[str, tuple[float, float, float]]:

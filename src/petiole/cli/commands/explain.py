@@ -8,11 +8,14 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 if TYPE_CHECKING:
     from petiole.cli.scoring import Scored
+    from petiole.contributions import Contributions
+
+SMALLEST_SHOWN = 0.00005
+MOST_COLUMNS = 12
 
 
 @told_in_one_line
@@ -38,14 +41,19 @@ def explain(
     trees: Annotated[
         int, typer.Option("--trees", metavar="N", min=0, help="Number of trees or paths of an ensemble to show.")
     ] = 3,
+    reasons: Annotated[
+        int, typer.Option("--reasons", metavar="N", min=1, help="Number of columns in the sentence at the top.")
+    ] = 4,
     drop: options.Drop = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Explain the probability of one row: the path or the leaves, the counts, the leaf estimator."""
-    from petiole.cli.explanations import reasons_of
+    """Explain the probability of one row: what each column adds or takes away, the path or the leaves, the counts."""
     from petiole.cli.io.labelled import make_roles
     from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
@@ -56,12 +64,18 @@ def explain(
         column, _, value = (by_id or "").partition("=")
         if (row is None) == (by_id is None) or (by_id is not None and not column):
             raise WrongInput("say which row: either --row N or --id COLUMN=VALUE")
-        roles = make_roles(ids=[column] if column else (), drop=drop, missing=missing, encoding=encoding)
+        roles = make_roles(
+            ids=[column] if column else (),
+            drop=drop,
+            missing=missing,
+            encoding=encoding,
+            signs=(separator, decimal, thousands),
+        )
         scorer = Scorer(fitted, find_source(data), roles, roles.ids)
         found, position = _by_value(scorer, column, value) if column else _by_number(scorer, row or 1, data)
         query = _one_row(found.table, position)
         k = _class_code(fitted, label, query)
-        show(_answer(fitted, query, k, trees, reasons_of), json)
+        show(_answer(fitted, query, k, trees, reasons), json)
 
 
 def _by_number(scorer: Any, number: int, data: str) -> tuple[Scored, int]:
@@ -99,7 +113,11 @@ def _class_code(model: Any, label: str | None, query: Any) -> int:
     return code
 
 
-def _answer(model: Any, query: Any, k: int, n_trees: int, reasons_of: Any) -> Answer:
+def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Answer:
+    from petiole.cli.explanations import reasons_of
+    from petiole.contributions import has_paths, path_contributions
+
+    moved = path_contributions(model, query, model.classes_[k]) if has_paths(model) else None
     proba = model.predict_proba(query)[0]
     classes = [str(name) for name in model.classes_.tolist()]
     headline = f"P({classes[k]}) = {proba[k]:.4f}, says the {type(model).__name__}"
@@ -107,11 +125,27 @@ def _answer(model: Any, query: Any, k: int, n_trees: int, reasons_of: Any) -> An
     answers = Section(
         "", ["class", "probability"], [[classes[c], f"{proba[c]:.4f}"] for c in order], key="probabilities"
     )
-    sections = [answers, _values(model, query), *reasons_of(model, query, k, n_trees)]
+    sections = [answers, *_contributions(moved), _values(model, query), *reasons_of(model, query, k, n_trees)]
     data: dict[str, Any] = {"class": classes[k], "model": type(model).__name__}
+    data["reasons"] = [] if moved is None else [reason._asdict() for reason in moved.reasons(0, n_reasons)]
     data["probabilities"] = dict(zip(classes, proba.tolist(), strict=True))
     data |= {section.key or section.title: section.to_dict() for section in sections[1:]}
-    return Answer(sections, [headline], data)
+    return Answer(sections, [headline, *([] if moved is None else [moved.words(0, n_reasons)])], data)
+
+
+def _contributions(moved: Contributions | None) -> list[Section]:
+    """What moved the probability from that of all rows to that of this one."""
+    if moved is None:
+        return []
+    rows = [["(all rows)", "", f"{moved.base:.4f}"]]
+    rows += [[reason.column, reason.value, f"{reason.contribution:+.4f}"] for reason in moved.reasons(0, None)]
+    if abs(moved.rest[0]) >= SMALLEST_SHOWN:
+        rows.append(["(how the leaves are combined)", "", f"{moved.rest[0]:+.4f}"])
+    note = (
+        "Credited to the column that is tested, on the way down the trees: a description of the model, not of causes."
+    )
+    header = ["column", "value", f"adds to P({moved.label})"]
+    return [Section("What each column adds", header, rows, note, "contributions", most=MOST_COLUMNS)]
 
 
 def _values(model: Any, query: Any) -> Section:

@@ -110,7 +110,7 @@ def _picture(model: Any, kind: str, depth: int | None) -> bytes:
     try:
         import matplotlib
     except ImportError:
-        raise WrongInput("picture: needs matplotlib: install it with pip install 'petiole[plot]'") from None
+        raise WrongInput("picture: needs matplotlib: pip install matplotlib") from None
     matplotlib.use("Agg")
     axes = model.plot() if depth is None else model.plot(max_depth=depth)
     buffer = io.BytesIO()

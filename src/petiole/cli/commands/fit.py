@@ -8,7 +8,6 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import Answer, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -30,7 +29,8 @@ def fit(
             "--method",
             "-m",
             metavar="NAME",
-            help="One of probability-forest, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual and naive-bayes.",
+            help="One of probability-forest, boosted, mob-esp, eb-pets, b-pets, pet, lazy-option-trees, dual and "
+            "naive-bayes.",
         ),
     ] = DEFAULT_METHOD,
     settings: Annotated[
@@ -44,8 +44,13 @@ def fit(
     drop: options.Drop = None,
     ids: options.Ids = None,
     weight: options.Weight = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    target_bins: options.TargetBins = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +75,19 @@ def fit(
 
     with warnings_as_notes(quiet):
         check_place(output, "--output")
-        roles = make_roles(target, weight, ids, nominal, numeric, drop, missing, encoding)
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            nominal,
+            numeric,
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+            bins=target_bins,
+        )
         model = make_model(method, settings or (), seed, n_processors(jobs))
         if memory_limit is not None or is_large(data):
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
@@ -85,6 +102,16 @@ def fit(
         model.save(output)
         if json or not quiet:
             show(_answer(model, method, done, output), json)
+
+
+def _about_growth(model: Any, n_rows: int) -> list[str]:
+    """How the trees were kept small, if they were."""
+    from petiole._classifiers.sizing import automatic, describe_growth
+
+    if not getattr(model, "sizes_trees", False):
+        return []
+    chosen = [name for name in automatic(model) if hasattr(model, f"{name}_")]
+    return describe_growth({name: getattr(model, f"{name}_") for name in chosen}, n_rows)
 
 
 def check_place(path: str, option: str) -> None:
@@ -108,6 +135,7 @@ def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
     lines = [f"{type(model).__name__} fitted to {done.n_rows:,} rows in {done.seconds:.1f} s"]
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
+    lines += _about_growth(model, done.n_rows)
     lines.append(f"wrote {output}")
     found = {
         "file": output,

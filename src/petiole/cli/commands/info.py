@@ -49,9 +49,14 @@ def describe(model: Any, path: str) -> Answer:
 
 
 def _facts(model: Any, path: str) -> dict[str, Any]:
+    from petiole.cli.truths import target_of
+
     classes = model.classes_.tolist()
     facts: dict[str, Any] = {"file": f"{path} ({Path(path).stat().st_size / 1e6:,.2f} MB)"}
     facts["classes"] = f"{len(classes)}: {_shorten(classes)}"
+    target = target_of(model)
+    if target is not None:
+        facts["target"] = target
     if hasattr(model, "class_weights_"):
         facts["fitted to"] = f"{float(model.class_weights_.sum()):,.6g} rows (by weight)"
     if hasattr(model, "tree_"):

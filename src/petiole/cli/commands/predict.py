@@ -9,10 +9,10 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.io.labelled import DEFAULT_MISSING
 from petiole.cli.screen import note, warnings_as_notes
 
 PREFIX, PREDICTION, DECISION, EXPECTED_COST = "p_", "prediction", "decision", "expected_cost"
+CHOICE = "Which rows to act on"
 
 
 @told_in_one_line
@@ -58,12 +58,74 @@ def predict(
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option("--positive", metavar="CLASS", help="The class that --threshold applies to.", show_default=False),
+        typer.Option(
+            "--positive",
+            metavar="CLASS",
+            help="The class that --threshold, --reasons and, without costs, --top and --budget are about.",
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top",
+            metavar="N",
+            min=1,
+            help="Write only the N rows with the highest expected gain (by --costs, else the highest probability).",
+            rich_help_panel=CHOICE,
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            metavar="AMOUNT",
+            min=0,
+            help="Write only rows whose prices sum to at most this, by their gain per unit of price.",
+            rich_help_panel=CHOICE,
+            show_default=False,
+        ),
+    ] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(
+            "--price",
+            metavar="PRICE",
+            help="What acting on a row takes from the budget: a number, or the column that holds it.",
+            rich_help_panel=CHOICE,
+            show_default=False,
+        ),
+    ] = None,
+    default: Annotated[
+        str | None,
+        typer.Option(
+            "--default",
+            metavar="DECISION",
+            help="What is done with rows that are not chosen; by default the decision that costs nothing, else the "
+            "commonest class.",
+            rich_help_panel=CHOICE,
+            show_default=False,
+        ),
+    ] = None,
+    reasons: Annotated[
+        int | None,
+        typer.Option(
+            "--reasons",
+            metavar="N",
+            min=1,
+            help="Add the N columns that moved the probability most: of --positive or the second of two classes, else "
+            "of the most probable class.",
+            show_default=False,
+        ),
     ] = None,
     ids: options.Ids = None,
     drop: options.Drop = None,
-    missing: options.Missing = DEFAULT_MISSING,
+    missing: options.Missing = None,
     encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -82,29 +144,50 @@ def predict(
     """Predict class probabilities for rows, and decisions on request.
 
     Columns are found by their names and read as the model was fitted to them; others are ignored. The file is read
-    in batches and may be larger than memory.
+    in batches and may be larger than memory. With --top or --budget only the rows to act on are written, best first,
+    with their number (counted from 1) and what acting on them is expected to gain.
     """
+    from petiole.cli.choosing import Limits, make_shortlist
     from petiole.cli.io.labelled import make_roles
     from petiole.cli.io.sinks import open_sink
     from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
+    from petiole.cli.reason_columns import ReasonColumns
     from petiole.cli.scoring import Scorer
 
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
         source = find_source(data)
         _check_output(output, data, model)
-        roles = make_roles(ids=ids, drop=drop, missing=missing, encoding=encoding)
-        decider = _Decider(fitted, decide, costs, threshold, positive)
-        scorer = Scorer(fitted, source, roles, roles.ids)
-        names = [*roles.ids, *decider.names]
+        roles = make_roles(
+            ids=ids, drop=drop, missing=missing, encoding=encoding, signs=(separator, decimal, thousands)
+        )
+        decider = _Decider(fitted, decide, costs, threshold, positive, bool(top or budget is not None or reasons))
+        limits = Limits(top, budget, price, default)
+        shortlist = make_shortlist(limits, decider.costs, fitted, decider.positive, positive is not None)
+        column = limits.price_column
+        scorer = Scorer(fitted, source, roles, [*roles.ids, *([column] if column else [])])
+        if column:
+            scorer.require("--price", column)
+        about = decider.positive if positive is not None or len(fitted.classes_) == 2 else None
+        why = ReasonColumns(fitted, reasons, about)
+        names = [*roles.ids, *decider.names, *why.names]
+        added = [] if shortlist is None else shortlist.names
         for name in roles.ids:
-            if name in decider.names:
+            if name in (*decider.names, *why.names, *added):
                 raise WrongInput(f"--id {name}: the output has a column of this name of its own: rename yours")
-        with open_sink(output, format or ("json" if json else None), names) as sink:
+        with open_sink(output, format or ("json" if json else None), [*added[:1], *names, *added[1:]]) as sink:
             for scored in scorer(quiet, batch):
                 kept = {name: scored.batch.kept(name) for name in roles.ids}
-                sink.write(kept | decider(scored.proba))
+                columns = kept | decider(scored.proba) | why(scored.table, scored.proba)
+                if shortlist is None:
+                    sink.write(columns)
+                else:
+                    shortlist.add(columns, scored.proba, scored.batch, scorer.columns)
+            if shortlist is not None:
+                chosen = shortlist.chosen()
+                sink.write(chosen)
+                note(shortlist.summary(chosen), quiet)
         for line in scorer.columns.notes():
             note(line, quiet)
 
@@ -119,13 +202,19 @@ class _Decider:
     """From probabilities to the columns of the output."""
 
     def __init__(
-        self, model: Any, wanted: bool, costs: str | None, threshold: float | None, positive: str | None
+        self,
+        model: Any,
+        wanted: bool,
+        costs: str | None,
+        threshold: float | None,
+        positive: str | None,
+        limited: bool,
     ) -> None:
         from petiole.cli.io.cost_tables import read_costs
 
         self._classes = model.classes_.tolist()
         self._columns = [f"{PREFIX}{label}" for label in self._classes]
-        self._costs = read_costs(costs, self._classes)
+        self.costs = read_costs(costs, self._classes)
         self._threshold, self._wanted = threshold, wanted or costs is not None or threshold is not None
         if costs is not None and threshold is not None:
             raise WrongInput("--threshold: costs were given, which say where it is; leave one of them away")
@@ -134,15 +223,17 @@ class _Decider:
                 f"--threshold {threshold}: must be a probability between 0 and 1, for a model of two classes "
                 f"(this one has {len(self._classes)}; use --costs)"
             )
-        self._positive = self._find_positive(positive)
+        self.positive = self._find_positive(positive, limited)
 
-    def _find_positive(self, positive: str | None) -> int:
+    def _find_positive(self, positive: str | None, limited: bool) -> int:
         from petiole.cli.io.model_columns import Names
 
         if positive is None:
             return len(self._classes) - 1
-        if self._threshold is None:
-            raise WrongInput(f"--positive {positive}: is for --threshold; add that")
+        if self._threshold is None and not limited:
+            raise WrongInput(
+                f"--positive {positive}: is for --threshold, --top, --budget and --reasons; add one of them"
+            )
         code = Names(self._classes).code(positive)
         if code < 0:
             raise WrongInput(f"--positive {positive}: the classes are {', '.join(map(str, self._classes))}")
@@ -152,7 +243,7 @@ class _Decider:
     def names(self) -> list[str]:
         """The names of the columns."""
         decided = [DECISION] if self._wanted else []
-        return [*self._columns, PREDICTION, *decided, *([EXPECTED_COST] if self._costs is not None else [])]
+        return [*self._columns, PREDICTION, *decided, *([EXPECTED_COST] if self.costs is not None else [])]
 
     def __call__(self, proba: Any) -> dict[str, Any]:
         import numpy as np
@@ -160,13 +251,13 @@ class _Decider:
         labels = np.array(self._classes)
         columns = {name: proba[:, position] for position, name in enumerate(self._columns)}
         columns[PREDICTION] = labels[proba.argmax(axis=1)]
-        if self._costs is not None:
+        if self.costs is not None:
             from petiole.decisions import decide, expected_cost
 
-            columns[DECISION] = np.array(self._costs.decisions)[decide(proba, self._costs.cost)]
-            columns[EXPECTED_COST] = expected_cost(proba, self._costs.cost).min(axis=1)
+            columns[DECISION] = np.array(self.costs.decisions)[decide(proba, self.costs.cost)]
+            columns[EXPECTED_COST] = expected_cost(proba, self.costs.cost).min(axis=1)
         elif self._threshold is not None:
-            chosen = np.where(proba[:, self._positive] > self._threshold, self._positive, 1 - self._positive)
+            chosen = np.where(proba[:, self.positive] > self._threshold, self.positive, 1 - self.positive)
             columns[DECISION] = labels[chosen]
         elif self._wanted:
             columns[DECISION] = columns[PREDICTION]

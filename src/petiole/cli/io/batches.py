@@ -13,22 +13,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from petiole._table.number_texts import NumberSigns, recognise_numbers
 from petiole.cli.errors import Failure, WrongInput
 from petiole.cli.io.labelled import NAMED_TARGET, texts_of
 from petiole.cli.io.model_columns import ModelColumn, ModelColumns
 from petiole.cli.io.sources import Opened, Source, check_encoding, open_source
 from petiole.datasets.arff_files import looks_like_arff
 from petiole.datasets.arrow_files import arrow_format
-from petiole.datasets.cells import Cell, NumericBuilder, Place
-from petiole.datasets.columns import Numeric, Values, from_names
+from petiole.datasets.cells import Cell, Place
+from petiole.datasets.columns import Dates, Numeric, Values, from_names
 from petiole.datasets.csv_files import check_lengths, guess_delimiter, read_header, read_records
 from petiole.datasets.reading import FOREIGN, parse_columns
+from petiole.datasets.recognising import ReadingOptions
 from petiole.datasets.text import GZIP_MAGIC
 
 CELLS_AT_ONCE = 2_000_000
 LEAST_ROWS, MOST_ROWS = 256, 65_536
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of Arrow's streaming format
-ARROW_NEEDED = "needs pyarrow: install it with pip install 'petiole[arrow]'"
+ARROW_NEEDED = "needs pyarrow: pip install pyarrow"
 
 ReportPosition = Callable[[float], None]
 
@@ -72,11 +74,9 @@ class Batches(Protocol):
 class TextBatch:
     """Cells of a text file."""
 
-    def __init__(
-        self, file: str, lines: Sequence[int], cells: dict[str, Sequence[Cell]], missing: frozenset[Cell]
-    ) -> None:
+    def __init__(self, file: str, lines: Sequence[int], cells: dict[str, Sequence[Cell]]) -> None:
         self.n_rows = len(lines)
-        self._file, self._lines, self._cells, self._missing = file, lines, cells, missing
+        self._file, self._lines, self._cells = file, lines, cells
 
     def values(self, name: str, column: ModelColumn, model: ModelColumns) -> Values:
         cells = self._cells[name]
@@ -84,12 +84,10 @@ class TextBatch:
             return Numeric(np.full(self.n_rows, np.nan))
         if column.names is not None:
             return model.categorical(name, column, column.names.codes(cells), cells.__getitem__)
-        builder = NumericBuilder(self._missing)
-        bad = builder.add(cells)
+        values, bad = model.parsed(name, column, cells)
         if bad is not None:
-            place = Place(self._file, self._lines[bad], name)
-            raise WrongInput(f"{place}: {cells[bad]!r} is not a number, and the model was fitted to numbers here")
-        return builder.finish()
+            raise unreadable(Place(self._file, self._lines[bad], name), str(cells[bad]), column)
+        return values
 
     def kept(self, name: str) -> Any:
         return list(self._cells[name])
@@ -98,11 +96,25 @@ class TextBatch:
         return list(self._cells[name])
 
 
+def unreadable(place: Place, cell: str, column: ModelColumn) -> WrongInput:
+    """The error about a cell that is not what the model was fitted to."""
+    what, how = ("a date", "dates") if column.is_date else ("a number", "numbers")
+    hint = ""
+    if column.date is not None:
+        how = str(column.date)
+    elif not column.is_date:
+        how = f"numbers with {column.number}" if not column.number.is_plain else how
+        other = recognise_numbers({cell: 1}, NumberSigns())
+        if other is not None and other[0].decimal != column.number.decimal:
+            hint = f" (--decimal {other[0].decimal} if that is the decimal sign)"
+    return WrongInput(f"{place}: {cell!r} is not {what}, and the model was fitted to {how} here{hint}")
+
+
 class CsvBatches:
     """CSV, plain or gzipped, from a file or standard input."""
 
-    def __init__(self, opened: Opened, missing: frozenset[str], encoding: str | None) -> None:
-        self._opened, self._missing = opened, missing
+    def __init__(self, opened: Opened, separator: str | None, encoding: str | None) -> None:
+        self._opened = opened
         self._file = opened.source.label
         self.total = float(opened.size or 0)
         lines = _lines(opened, encoding)
@@ -114,7 +126,7 @@ class CsvBatches:
         text = "".join(head)
         if looks_like_arff(text):
             raise _IsArff(head, lines)
-        self._records = read_records(chain(head, lines), self._file, guess_delimiter(text))
+        self._records = read_records(chain(head, lines), self._file, separator or guess_delimiter(text))
         self.columns = read_header(self._records, self._file)
 
     def __call__(self, wanted: Sequence[str], n_rows: int, report: ReportPosition) -> Iterator[RowBatch]:
@@ -125,7 +137,7 @@ class CsvBatches:
             seen = True
             by_position = list(zip(*(cells for _, cells in block), strict=True))
             cells: dict[str, Sequence[Cell]] = {name: by_position[position] for name, position in positions.items()}
-            yield TextBatch(self._file, [line for line, _ in block], cells, frozenset(self._missing))
+            yield TextBatch(self._file, [line for line, _ in block], cells)
             report(float(self._opened.position()))
         if not seen:
             raise WrongInput(f"{self._file}: there is a header but no row: the file must have at least one")
@@ -187,8 +199,24 @@ class ColumnBatches:
         for begin in range(0, self._n_rows, n_rows):
             rows = np.arange(begin, min(begin + n_rows, self._n_rows))
             cells: dict[str, Sequence[Cell]] = {name: texts_of(self._values[name].take(rows)) for name in wanted}
-            yield TextBatch(self._file, (rows + 1).tolist(), cells, frozenset({None}))
+            yield TypedBatch(
+                self._file, (rows + 1).tolist(), cells, {name: self._values[name].take(rows) for name in wanted}
+            )
             report(float(begin + len(rows)))
+
+
+class TypedBatch(TextBatch):
+    """Rows of columns that are in memory; what is numeric need not be read again."""
+
+    def __init__(
+        self, file: str, lines: Sequence[int], cells: dict[str, Sequence[Cell]], columns: dict[str, Values]
+    ) -> None:
+        super().__init__(file, lines, cells)
+        self._columns = columns
+
+    def values(self, name: str, column: ModelColumn, model: ModelColumns) -> Values:
+        known = self._columns[name]
+        return known if known.kind == column.kind == "numeric" else super().values(name, column, model)
 
 
 class ArrowBatch:
@@ -202,13 +230,13 @@ class ArrowBatch:
         if column.ignored:
             return Numeric(np.full(self.n_rows, np.nan))
         if column.names is None:
-            return Numeric(self._numbers(name))
+            return self._numbers(name, column, model)
         values, positions = self._distinct(name)
         texts = [None if value is None or value != value else str(value) for value in values]
         codes = np.append(column.names.codes(texts), -1)[positions]
         return model.categorical(name, column, codes, lambda row: texts[positions[row]])
 
-    def _numbers(self, name: str) -> Any:
+    def _numbers(self, name: str, column: ModelColumn, model: ModelColumns) -> Values:
         import pyarrow as pa
 
         array = self._batch.column(name)
@@ -216,13 +244,17 @@ class ArrowBatch:
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-            builder, cells = NumericBuilder(frozenset({None})), array.to_pylist()
-            bad = builder.add(cells)
+            cells = array.to_pylist()
+            values, bad = model.parsed(name, column, cells)
             if bad is not None:
-                raise WrongInput(f"{place}: {cells[bad]!r} is not a number, and the model was fitted to numbers here")
-            return builder.parts[0]
+                raise unreadable(place, cells[bad], column)
+            return values
+        if pa.types.is_temporal(array.type):
+            return _temporal(array, column, place)
+        if column.is_date:
+            raise WrongInput(f"{place}: is of type {array.type}, and the model was fitted to dates here")
         try:
-            return array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            return Numeric(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
             raise WrongInput(f"{place}: is of type {array.type}, and the model was fitted to numbers here") from None
 
@@ -240,6 +272,21 @@ class ArrowBatch:
 
     def texts(self, name: str) -> list[str | None]:
         return [None if value is None else str(value) for value in self._batch.column(name).to_pylist()]
+
+
+def _temporal(array: Any, column: ModelColumn, place: Place) -> Values:
+    """Dates, or durations and times of day as numbers."""
+    import narwhals.stable.v2 as nw
+    import pyarrow as pa
+
+    from petiole._table.frames import days_of
+
+    holds_dates = pa.types.is_date(array.type) or pa.types.is_timestamp(array.type)
+    if holds_dates != column.is_date:
+        wanted = "dates" if column.is_date else "numbers"
+        raise WrongInput(f"{place}: is of type {array.type}, and the model was fitted to {wanted} here")
+    days = days_of(nw.from_native(pa.chunked_array([array]), series_only=True))
+    return Dates(days) if holds_dates else Numeric(days)
 
 
 class ParquetBatches:
@@ -331,7 +378,7 @@ def _damaged(opened: Opened, kind: str, error: Exception) -> WrongInput:
     return WrongInput(f"{opened.source.label}: not a sound {kind} file ({error}): write or fetch it again")
 
 
-def open_batches(source: Source, missing: frozenset[str], encoding: str | None) -> Batches:
+def open_batches(source: Source, separator: str | None, encoding: str | None) -> Batches:
     """Rows of what DATA names, in batches."""
     if source.is_name:
         from petiole.datasets.loading import load_columns
@@ -349,7 +396,7 @@ def open_batches(source: Source, missing: frozenset[str], encoding: str | None) 
                 f"{source.label} is {what}, which is not read: save it as CSV (plain or gzip), Parquet or ARFF"
             )
     try:
-        return CsvBatches(opened, missing, encoding)
+        return CsvBatches(opened, separator, encoding)
     except _IsArff as arff:
         text = "".join(chain(arff.head, arff.lines))
-        return ColumnBatches(parse_columns(text.encode("utf-8"), source.label, {}, missing), source.label)
+        return ColumnBatches(parse_columns(text.encode("utf-8"), source.label, ReadingOptions()).columns, source.label)

@@ -25,16 +25,13 @@ class CostTable:
     decisions: list[str]
     cost: NDArray[np.float64]
 
+    def are_classes(self, classes: Sequence[Any]) -> bool:
+        """Whether the decisions are the classes, each once."""
+        return sorted(_codes(self.decisions, classes)) == list(range(len(classes)))
+
     def square(self, classes: Sequence[Any]) -> NDArray[np.float64]:
-        """The rows in the order of the classes; decisions that are no classes are refused."""
-        codes = _codes(self.decisions, classes)
-        for decision, code in zip(self.decisions, codes, strict=True):
-            if code < 0:
-                raise WrongInput(f"--costs: {decision!r} is no class, which is of use to predict --decide only")
-        if len(codes) < len(classes):
-            lacking = next(str(label) for code, label in enumerate(classes) if code not in codes)
-            raise WrongInput(f"--costs: there is no row for the decision {lacking!r}: add it")
-        return self.cost[np.argsort(codes)]
+        """The rows in the order of the classes, which the decisions are."""
+        return self.cost[np.argsort(_codes(self.decisions, classes))]
 
 
 def read_costs(text: str | None, classes: Sequence[Any]) -> CostTable | None:

@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from petiole.cli.errors import WrongInput
-from petiole.cli.io.sources import Source, find_source, read_columns
+from petiole.cli.io.sources import Source, find_source, read_table
 from petiole.cli.screen import note
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from petiole._table.table_format import TableFormat
     from petiole.datasets.columns import Values
+    from petiole.datasets.recognising import ReadingOptions, ReadTable
 
 SHOWN = 6  # columns or classes that are named in a summary
-DEFAULT_MISSING = "?,NA"
 NAMED_TARGET = "class"  # of the data sets that have a name
 
 
@@ -32,9 +33,13 @@ class Roles:
     categorical: Sequence[str] = ()
     numeric: Sequence[str] = ()
     drop: Sequence[str] = ()
-    missing: frozenset[str] = frozenset({"", "?", "NA"})
+    missing: frozenset[str] | None = None  # None: the usual ones
     encoding: str | None = None
     learned: Mapping[str, str] = field(default_factory=dict)  # kinds of columns that another file has told
+    signs: Signs = field(default_factory=lambda: Signs())
+    drop_missing_target: bool = False
+    bins: tuple[float, ...] | None = None
+    like: TableFormat | None = None  # how another file was read
 
     @property
     def options(self) -> dict[str, str]:
@@ -56,6 +61,32 @@ class Roles:
         kinds = dict.fromkeys(self.categorical, "nominal") | dict.fromkeys(self.numeric, "numeric")
         return {**self.learned, **kinds} | ({self.weight: "numeric"} if self.weight else {})
 
+    def reading(self, ids: Sequence[str] = ()) -> ReadingOptions:
+        """How a file is to be read; columns in ``ids`` keep their texts."""
+        from petiole.datasets.advice import OPTIONS
+        from petiole.datasets.recognising import ReadingOptions
+
+        return ReadingOptions(
+            {**self.kinds, **dict.fromkeys(ids, "nominal")},
+            self.missing,
+            self.signs.separator,
+            self.signs.decimal,
+            self.signs.thousands,
+            self.target,
+            self.bins is not None,
+            self.like,
+            advice=OPTIONS,
+        )
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The signs of a CSV file, as the options give them."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+
 
 def make_roles(
     target: str | None = None,
@@ -64,8 +95,12 @@ def make_roles(
     categorical: Iterable[str] | None = None,
     numeric: Iterable[str] | None = None,
     drop: Iterable[str] | None = None,
-    missing: str = DEFAULT_MISSING,
+    missing: str | None = None,
     encoding: str | None = None,
+    *,
+    signs: tuple[str | None, str | None, str | None] = (None, None, None),
+    drop_missing_target: bool = False,
+    bins: str | None = None,
 ) -> Roles:
     """The roles that the options of a command give to columns."""
     roles = Roles(
@@ -75,8 +110,11 @@ def make_roles(
         categorical=split_names(categorical),
         numeric=split_names(numeric),
         drop=split_names(drop),
-        missing=frozenset({"", *split_names([missing])}),
+        missing=read_markers(missing),
         encoding=encoding,
+        signs=read_signs(*signs),
+        drop_missing_target=drop_missing_target,
+        bins=_read_bins(bins),
     )
     for name in roles.categorical:
         if name in roles.numeric:
@@ -86,6 +124,43 @@ def make_roles(
             if name in (target, weight):
                 raise WrongInput(f"{option} {name}: is also named by {Roles(target, weight).options[name]}")
     return roles
+
+
+def read_signs(separator: str | None, decimal: str | None, thousands: str | None) -> Signs:
+    """The signs of a CSV file, checked."""
+    from petiole.datasets.reading import check_signs
+
+    separator = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
+    try:
+        check_signs(decimal, thousands, separator)
+    except ValueError as error:
+        raise WrongInput(f"--{error}") from None
+    return Signs(separator, decimal, thousands)
+
+
+def read_markers(text: str | None) -> frozenset[str] | None:
+    """The texts that mean "missing": besides the usual ones, or instead of them after "=".
+
+    >>> sorted(read_markers("=?,x"))
+    ['', '?', 'x']
+    """
+    from petiole._table.number_texts import MISSING_MARKERS
+
+    if text is None:
+        return None
+    usual = () if text.startswith("=") else MISSING_MARKERS
+    return frozenset({"", *usual, *split_names([text.removeprefix("=")])})
+
+
+def _read_bins(text: str | None) -> tuple[float, ...] | None:
+    from petiole.datasets.targets import check_bins
+
+    if text is None:
+        return None
+    try:
+        return check_bins(text.split(","))
+    except ValueError:
+        raise WrongInput(f"--target-bins {text}: must be increasing numbers, such as 0,10,100") from None
 
 
 def split_names(values: Iterable[str] | None) -> list[str]:
@@ -108,6 +183,9 @@ class Labelled:
     target_name: str
     weights: NDArray[np.float64] | None = None
     left_out: list[str] = field(default_factory=list)  # columns that look like identifiers
+    format: dict[str, Any] = field(default_factory=dict)  # how the file was read
+    findings: Sequence[str] = ()  # what there is to say about that
+    ids: dict[str, list[str | None]] = field(default_factory=dict)  # what names the rows
 
     @property
     def n_rows(self) -> int:
@@ -140,13 +218,16 @@ def as_array(columns: Mapping[str, Values]) -> NDArray[Any]:
     """Numbers if all columns are numeric, else objects: floats, and strings with None for missing."""
     import numpy as np
 
-    from petiole.datasets.columns import Categorical
+    from petiole.datasets.columns import Categorical, Dates, Numeric
 
-    if not any(isinstance(column, Categorical) for column in columns.values()):
+    if all(isinstance(column, Numeric) for column in columns.values()):
         return np.column_stack([column.values for column in columns.values()])  # type: ignore[union-attr]
     table = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=object)
     for position, column in enumerate(columns.values()):
-        table[:, position] = column.names() if isinstance(column, Categorical) else column.values
+        if isinstance(column, Dates):
+            table[:, position] = column.moments().astype(object)
+        else:
+            table[:, position] = column.names() if isinstance(column, Categorical) else column.values
     return table
 
 
@@ -162,31 +243,44 @@ def read_labelled(text: str, roles: Roles) -> Labelled:
 
 
 def _read_file(source: Source, roles: Roles) -> Labelled:
-    columns = columns_of(source, roles, keep_ids=False)
+    from petiole.datasets.advice import OPTIONS
+    from petiole.datasets.targets import check_classes, take_target
+
+    read = table_of(source, roles, keep_ids=True)
     if roles.target is None:
-        raise WrongInput(f"--target is needed: say which column of {source.label} holds the class; {_name(columns)}")
-    target = columns.pop(roles.target)
-    _check_labels(target, roles.target, source.label)
+        named = _name(read.columns)
+        raise WrongInput(f"--target is needed: say which column of {source.label} holds the class; {named}")
+    try:
+        table, target, _ = take_target(
+            read, roles.target, source.label, drop_missing=roles.drop_missing_target, bins=roles.bins, advice=OPTIONS
+        )
+        check_classes(target, roles.target, OPTIONS)
+    except ValueError as error:
+        raise WrongInput(str(error)) from None
+    columns = dict(table.columns)
     weights = columns.pop(roles.weight).values if roles.weight else None  # type: ignore[union-attr]
-    return Labelled(source.label, columns, target, roles.target, weights)
+    ids = {name: texts_of(columns.pop(name)) for name in roles.ids}
+    format = table.format.as_dict()
+    return Labelled(
+        source.label, columns, target, roles.target, weights, format=format, findings=table.findings, ids=ids
+    )
 
 
-def columns_of(source: Source, roles: Roles, *, keep_ids: bool) -> dict[str, Values]:
-    """The columns of a file, with errors in terms of options."""
+def table_of(source: Source, roles: Roles, *, keep_ids: bool = False) -> ReadTable:
+    """The columns of a file, without identifiers unless these are wanted, with errors in terms of options."""
     from petiole.datasets.cells import UnknownColumn
 
     skipped = {*roles.drop, *(() if keep_ids else roles.ids)}
-    kinds = {name: kind for name, kind in roles.kinds.items() if name not in skipped}
-    if keep_ids:
-        kinds |= dict.fromkeys(roles.ids, "nominal")
     try:
-        columns = read_columns(source, kinds, skipped=skipped, missing=roles.missing, encoding=roles.encoding)
+        read = read_table(
+            source, roles.reading(roles.ids if keep_ids else ()), skipped=skipped, encoding=roles.encoding
+        )
     except UnknownColumn as error:
         raise unknown_column(roles.options[error.name], error.name, error.columns, source.label) from None
     for name, option in roles.options.items():
-        if name not in columns and name not in skipped:
-            raise unknown_column(option, name, columns, source.label)
-    return columns
+        if name not in read.columns and name not in skipped:
+            raise unknown_column(option, name, read.columns, source.label)
+    return read
 
 
 def unknown_column(option: str, name: str, columns: Iterable[str], label: str) -> WrongInput:
@@ -233,22 +327,15 @@ def with_kind(column: Values, kind: str | None, name: str) -> Values:
 
 def texts_of(column: Values) -> list[str | None]:
     """The cells as a CSV file would have them; whole numbers without a point."""
-    from petiole.datasets.columns import Categorical
+    from petiole.datasets.columns import Categorical, Dates
 
     if isinstance(column, Categorical):
         return list(column.names().tolist())
+    if isinstance(column, Dates):
+        return [
+            None if missing else str(text) for missing, text in zip(column.is_missing, column.labels(), strict=True)
+        ]
     return [None if value != value else repr(value).removesuffix(".0") for value in column.values.tolist()]
-
-
-def _check_labels(target: Values, name: str, label: str) -> None:
-    import numpy as np
-
-    if target.is_missing.any():
-        count, first = int(target.is_missing.sum()), int(np.argmax(target.is_missing)) + 1
-        raise WrongInput(
-            f"--target {name}: {count} of {len(target)} rows of {label} have no class, the first is row {first}: "
-            "remove them"
-        )
 
 
 def check_several_classes(table: Labelled) -> None:
@@ -282,6 +369,8 @@ def summarise(table: Labelled, quiet: bool) -> None:
         names = [_described(name, column) for name, column in table.columns.items() if column.kind == kind]
         if names:
             note(f"  {title:<11}  {len(names):,}: {_shorten(names)}", quiet)
+    for finding in table.findings:
+        note(f"note: {finding}", quiet)
 
 
 def _described(name: str, column: Values) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -10,9 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from petiole.cli.io.labelled import as_array, as_table
-from petiole.datasets.columns import Categorical, Numeric, Values
+from petiole._table.date_texts import ISO, DateFormat, recognise_dates
+from petiole._table.dates import DateColumn
+from petiole._table.number_texts import DASHES, MISSING_MARKERS, PLAIN, NumberFormat
+from petiole._table.table_format import TableFormat
+from petiole.cli.io.labelled import Signs, as_array, as_table
+from petiole.datasets.cells import NumericBuilder
+from petiole.datasets.columns import Categorical, Dates, Numeric, Values
 
+Floats = NDArray[np.float64]
 MISSING, UNKNOWN = -1, -2
 
 
@@ -69,10 +76,43 @@ class ModelColumn:
     categories: NDArray[Any] | None
     ignored: bool = False  # it was empty at the fit
     names: Names | None = field(default=None, repr=False)
+    number: NumberFormat = PLAIN  # how numbers were spelled at the fit
+    is_date: bool = False
+    date: DateFormat | None = None  # how dates were, None if the fit had dates and not texts
+    lenient: bool = False  # some cells could not be read at the fit
 
     @property
     def kind(self) -> str:
-        return "numeric" if self.categories is None else "nominal"
+        return "date" if self.is_date else "numeric" if self.categories is None else "nominal"
+
+    def parse_numbers(self, cells: Sequence[str | None], markers: frozenset[str | None]) -> tuple[Floats, list[int]]:
+        """The numbers that cells are, and where they are none."""
+        builder = NumericBuilder(markers, self.number)
+        if builder.add(cells) is None:
+            return builder.parts[0], []
+        return _parse_each(cells, markers | DASHES, self.number.parse)
+
+    def parse_dates(self, cells: Sequence[str | None], markers: frozenset[str | None]) -> tuple[Floats, list[int]]:
+        """The dates that cells are, and where they are none; without a spelling of the fit it is found here."""
+        if self.date is None:
+            found = recognise_dates(Counter(cell for cell in cells if cell is not None and cell not in markers))
+            self.date = DateFormat(ISO) if found is None else found[0]
+        return _parse_each(cells, markers | DASHES, self.date.parse)
+
+
+def _parse_each(
+    cells: Sequence[str | None], markers: frozenset[str | None], parse: Callable[[str], float | None]
+) -> tuple[Floats, list[int]]:
+    values, bad = np.full(len(cells), np.nan), []
+    for position, cell in enumerate(cells):
+        if cell is None or cell in markers or cell.strip() in markers:
+            continue
+        value = parse(cell)
+        if value is None:
+            bad.append(position)
+        else:
+            values[position] = value
+    return values, bad
 
 
 @dataclass
@@ -81,8 +121,11 @@ class ModelColumns:
 
     columns: list[ModelColumn]
     names: list[str] | None
+    format: TableFormat = field(default_factory=TableFormat)
+    markers: frozenset[str | None] = frozenset({None})
     unseen: dict[str, int] = field(default_factory=dict)
     example: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: Any) -> ModelColumns:
@@ -94,14 +137,42 @@ class ModelColumns:
         if encoder is None:
             n_features = int(getattr(model, "n_features_in_", 0))
             return cls([ModelColumn(None, ignored=True)] * n_features, None if names is None else list(map(str, names)))
-        columns = [ModelColumn(column.categories, isinstance(column, EmptyColumn)) for column in encoder.columns]
-        return cls(columns, encoder.feature_names)
+        format = TableFormat.from_dict(encoder.table_format or {})
+        columns = [
+            ModelColumn(
+                column.categories,
+                isinstance(column, EmptyColumn),
+                number=format.number_format(name),
+                is_date=isinstance(column, DateColumn),
+                date=format.dates.get(name),
+                lenient=name in format.strays,
+            )
+            for name, column in zip(encoder.input_names or [""] * encoder.n_inputs, encoder.columns, strict=True)
+        ]
+        return cls(columns, encoder.input_names, format)
 
-    def prepare(self, missing: Sequence[str | None]) -> None:
-        """Learn which cells mean "no value"."""
+    def prepare(self, missing: frozenset[str] | None, signs: Signs) -> None:
+        """Learn which cells mean "no value", and the signs in numbers, if they are said anew."""
+        told = missing if missing is not None else self.format.missing
+        self.markers = frozenset({*(MISSING_MARKERS if told is None else told), None})
         for column in self.columns:
             if column.categories is not None:
-                column.names = Names(column.categories.tolist(), missing)
+                column.names = Names(column.categories.tolist(), [*sorted(filter(None, self.markers)), ""])
+            if signs.decimal is not None or signs.thousands is not None:
+                decimal = signs.decimal or column.number.decimal
+                column.number = NumberFormat(decimal, signs.thousands or "", column.number.unit)
+
+    def parsed(self, name: str, column: ModelColumn, cells: Sequence[str | None]) -> tuple[Values, int | None]:
+        """A column of numbers or dates, and where the first cell is that is neither."""
+        parse = column.parse_dates if column.is_date else column.parse_numbers
+        values, bad = parse(cells, self.markers)
+        made: Values = Dates(values) if column.is_date else Numeric(values)
+        if bad and not column.lenient:
+            return made, bad[0]
+        if bad:
+            self.unread[name] = self.unread.get(name, 0) + len(bad)
+            self.example.setdefault(name, str(cells[bad[0]]))
+        return made, None
 
     def table(self, values: Sequence[Values]) -> Any:
         """What the model's predict_proba takes."""
@@ -131,11 +202,17 @@ class ModelColumns:
 
     def notes(self) -> list[str]:
         """A line for each column with values that the model has not seen."""
-        return [
+        unseen = [
             f"note: {name}: {count:,} rows have a value the model has not seen (such as {self.example[name]!r}); it "
             "counts as missing"
             for name, count in self.unseen.items()
         ]
+        unread = [
+            f"note: {name}: {count:,} cells cannot be read (such as {self.example[name]!r}) and count as missing, as "
+            "such cells did at the fit"
+            for name, count in self.unread.items()
+        ]
+        return unseen + unread
 
 
 def _are_texts(categories: NDArray[Any] | None) -> bool:

@@ -116,7 +116,7 @@ class ArrowSink:
             import pyarrow  # noqa: F401
         except ImportError:
             kind = "Parquet" if parquet else "Arrow"
-            raise Failure(f"writing {kind} needs pyarrow: install it with pip install 'petiole[arrow]'") from None
+            raise Failure(f"writing {kind} needs pyarrow: pip install pyarrow") from None
         self._file, self._parquet = file, parquet
         self._writer: Any = None
         self._schema: Any = None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from petiole.cli.errors import WrongInput
+from petiole.cli.io.model_files import refuse_model
 
 if TYPE_CHECKING:
-    from petiole.datasets.columns import Values
+    from petiole.datasets.recognising import ReadingOptions, ReadTable
 
 STANDARD_INPUT = "-"
 MAGIC_LENGTH = 8
@@ -49,6 +50,7 @@ def find_source(text: str) -> Source:
     if path.is_dir():
         raise WrongInput(f"{text}: is a folder; name a file in it")
     if path.exists():
+        refuse_model(path)
         return Source(text, path)
     if path.suffix or len(path.parts) > 1:
         raise WrongInput(f"{text}: there is no such file")
@@ -109,14 +111,9 @@ def open_source(source: Source) -> Opened:
     return Opened(source, first, raw, size)
 
 
-def read_columns(
-    source: Source,
-    kinds: Mapping[str, str],
-    *,
-    skipped: Collection[str] = (),
-    missing: Collection[str] = (),
-    encoding: str | None = None,
-) -> dict[str, Values]:
+def read_table(
+    source: Source, options: ReadingOptions, *, skipped: Collection[str] = (), encoding: str | None = None
+) -> ReadTable:
     """All columns of a file or of standard input, except those to be left out."""
     from petiole.datasets.reading import parse_columns
     from petiole.datasets.text import GZIP_MAGIC, NotUTF8, unpack
@@ -131,7 +128,7 @@ def read_columns(
     if encoding is not None:
         data = recode(data, encoding, source.label)
     try:
-        return parse_columns(data, source.label, kinds, missing, skipped)
+        return parse_columns(data, source.label, options, skipped)
     except NotUTF8 as error:
         raise WrongInput(f"{error.where}: name its encoding, such as --encoding {error.guess}") from None
 

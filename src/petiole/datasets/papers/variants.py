@@ -59,8 +59,8 @@ def complete_rows(columns: Mapping[str, Values]) -> NDArray[np.bool_]:
 
 def as_numbers(column: Values, order: Mapping[str, int] | None = None) -> Numeric:
     """Turn names into whole numbers: those given, else 0, 1, ... in sorted order."""
-    if isinstance(column, Numeric):
-        return column
+    if not isinstance(column, Categorical):
+        return Numeric(column.values)
     given = order or {name: code for code, name in enumerate(column.categories)}
     numbers = np.array([*(given[name] for name in column.categories), np.nan])
     return Numeric(numbers[column.codes])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from petiole._validation import check_whole
+from petiole._validation import check_number, check_whole
 
 
 class Cell(NamedTuple):
@@ -41,6 +41,7 @@ class Task:
 
 
 Work = Callable[[Task], Mapping[str, float]]
+Arrange = Callable[[Sequence[Cell]], Sequence[Cell]]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,10 @@ class Experiment:
     settings : dict, default: empty
         Numbers and texts that the work depends on, such as the number of trees. Cells with other settings are other
         cells; the seeds do not depend on them.
+    arrange : function from the cells of the grid to those to compute, in order, default: all, trial after trial
+    time_limit : float, default: none
+        Seconds of the processor's time that a cell may take. A cell that takes longer is ended and not tried again, and
+        other trials of the same method on the same data set are not begun. It holds in processes of this machine.
 
     Examples
     --------
@@ -78,9 +83,13 @@ class Experiment:
     trials: int
     work: Work
     settings: Mapping[str, Any] = field(default_factory=dict)
+    arrange: Arrange | None = None
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
         check_whole("trials", self.trials, 1)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, 1)
         for name in ("data_sets", "methods"):
             _check_names(name, getattr(self, name))
 
@@ -91,12 +100,13 @@ class Experiment:
 
     def cells(self) -> list[Cell]:
         """All cells, trial after trial, so that an unfinished grid has whole trials of every data set."""
-        return [
+        cells = [
             Cell(data_set, trial, method)
             for trial in range(self.trials)
             for data_set in self.data_sets
             for method in self.methods
         ]
+        return cells if self.arrange is None else list(self.arrange(cells))
 
     def task(self, cell: Cell) -> Task:
         """The cell with its seeds."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from petiole.experiments._grid.cells import Cell, Experiment
-from petiole.experiments._grid.outcomes import Outcome
+from petiole.experiments._grid.outcomes import TIMED_OUT, Outcome
 
 APPLICATION = 0x70657469  # "peti": by which a file is known to be ours
 LAYOUT = 1
@@ -113,6 +113,16 @@ class Database:
         """The cells that failed, with their error messages."""
         rows = self._cells(experiment, "failed", "data_set, trial, method, error")
         return {Cell(*row[:3]): row[3] for row in rows}
+
+    def settled(self, experiment: Experiment) -> set[Cell]:
+        """The cells that are not to be computed: they have scores, or their method was too slow for their data set."""
+        late = {
+            (cell.data_set, cell.method)
+            for cell, error in self.errors(experiment).items()
+            if error.startswith(TIMED_OUT)
+        }
+        slow = {cell for cell in experiment.cells() if (cell.data_set, cell.method) in late}
+        return self.finished(experiment) | slow
 
     def scores(self, experiment: Experiment) -> dict[Cell, dict[str, float]]:
         """The scores of every finished cell."""

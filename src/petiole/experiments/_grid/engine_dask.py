@@ -123,5 +123,5 @@ def _import_distributed() -> tuple[Any, Any]:
         import distributed
         from dask import config
     except ImportError as error:
-        raise ImportError('Dask is not installed: pip install "petiole[dask]"') from error
+        raise ImportError('Dask is not installed: pip install "dask[array,dataframe]" distributed') from error
     return distributed, config.set

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from petiole.experiments._grid.cells import Task, Work
 
+TIMED_OUT = "TimeoutError:"  # how the error of a cell begins that took longer than it may
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -25,6 +27,10 @@ class Outcome:
     @property
     def failed(self) -> bool:
         return self.scores is None
+
+    @property
+    def timed_out(self) -> bool:
+        return self.error is not None and self.error.startswith(TIMED_OUT)
 
     @classmethod
     def of_failure(cls, task: Task, error: str, seconds: float = 0.0) -> Outcome:

@@ -59,7 +59,7 @@ def run(
     experiment : Experiment
     database : path of an SQLite file, made if it does not exist
     jobs : int, default=1
-        Processes. 0 runs the cells in this process, which helps when looking for an error.
+        Processes. 0 runs the cells in this process, which helps when looking for an error; no time limit holds then.
     engine : default: processes on this machine
         Such as :class:`petiole.experiments._grid.engine_dask.Dask`; ``jobs`` is then not used.
     retries : int, default=1
@@ -85,12 +85,12 @@ def run(
     """
     check_whole("jobs", jobs, 0)
     check_whole("retries", retries, 0)
-    engine = engine or (Processes(jobs) if jobs else InProcess())
+    engine = engine or (Processes(jobs, experiment.time_limit) if jobs else InProcess())
     progress = progress or Silent()
     start = time.perf_counter()
     with Database(database) as store:
         cells = experiment.cells()
-        there = store.finished(experiment)
+        there = store.settled(experiment)
         tasks = [experiment.task(cell) for cell in cells if cell not in there]
         errors: dict[Cell, str] = {}
         texts = CellTexts([task.cell for task in tasks], len(cells) - len(tasks))

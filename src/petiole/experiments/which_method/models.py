@@ -86,9 +86,13 @@ class CategoryBoosting:
         self.kept_ = ~np.isnan(X).all(axis=0)
         largest = np.nanmax(X[:, self.kept_], axis=0)
         categorical = self.categorical[self.kept_] & (largest < MOST_CATEGORIES)
-        self.model_ = HistGradientBoostingClassifier(categorical_features=categorical, random_state=self.seed)
-        self.model_.fit(X[:, self.kept_], y)
+        model = HistGradientBoostingClassifier(categorical_features=categorical, random_state=self.seed)
+        self.model_ = self.fit_kept(model, X[:, self.kept_], y)
         return self
+
+    def fit_kept(self, model: HistGradientBoostingClassifier, X: Floats, y: Array) -> HistGradientBoostingClassifier:
+        """Fit the columns that are kept; a subclass may do it otherwise."""
+        return model.fit(X, y)
 
     def predict_proba(self, X: Floats) -> Floats:
         proba: Floats = self.model_.predict_proba(X[:, self.kept_])

@@ -60,7 +60,7 @@ def paint(figure: Any, study: MethodScores) -> None:
         _draw_kind(axes, study, [name in kind for name in names], (names, x, y), (title, marker, color))
     _set_axes(axes, study, x, y)
     bracket = _draw_gap(axes, best, gap)
-    _draw_labels(figure, axes, names, x, y, [line, bracket])
+    label_points(figure, axes, names, x, y, [line, bracket])
 
 
 def positions(study: MethodScores) -> tuple[list[str], Floats, Floats]:
@@ -136,7 +136,7 @@ def _draw_gap(axes: Any, best: float, gap: float) -> Floats:
     return np.array([[across, best], [across, best + gap]])
 
 
-def _draw_labels(
+def label_points(
     figure: Any, axes: Any, names: Sequence[str], x: Floats, y: Floats, lines: Sequence[Floats] = ()
 ) -> None:
     """Names beside their points, where they cover least of anything else and stay inside."""

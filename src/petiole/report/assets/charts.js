@@ -3,8 +3,12 @@ const METHOD = Object.fromEntries(REPORT.methods.map((method) => [method.name, m
 const isNarrow = () => window.innerWidth < 620;
 
 function methodColor(name) {
-  return css("m" + REPORT.shown.indexOf(name) % 4);
+  return css("m" + REPORT.shown.indexOf(name) % 5);
 }
+
+/* The recommended method is drawn thick, and first in legends' order of visibility. */
+const FOCUS = REPORT.recommended;
+const NEXT = REPORT.shown.find((name) => name !== FOCUS);
 
 function layout(extra) {
   const axis = { gridcolor: css("grid"), zerolinecolor: css("grid"), linecolor: css("line"), automargin: true };
@@ -54,19 +58,19 @@ function drawMethods() {
 function drawReliability() {
   const target = document.getElementById("target").value;
   const traces = [{ x: [0, 1], y: [0, 1], mode: "lines", line: { dash: "dash", color: css("soft"), width: 1 }, hoverinfo: "skip", showlegend: false }];
-  REPORT.shown.forEach((name, i) => {
+  REPORT.shown.forEach((name) => {
     const curve = REPORT.curves[name][target];
     const color = methodColor(name);
     traces.push({
-      x: curve.said, y: curve.came, name: plotText(METHOD[name].title), mode: "lines+markers", line: { color, width: i ? 1.5 : 3 }, visible: i < 2 ? true : "legendonly",
-      marker: { size: curve.weight.map((w) => 5 + 9 * Math.sqrt(w / Math.max(...curve.weight))), color }, opacity: i ? 0.75 : 1,
-      error_y: i ? undefined : {
+      x: curve.said, y: curve.came, name: plotText(METHOD[name].title), mode: "lines+markers", line: { color, width: name === FOCUS ? 3 : 1.5 }, visible: name === FOCUS || name === NEXT ? true : "legendonly",
+      marker: { size: curve.weight.map((w) => 5 + 9 * Math.sqrt(w / Math.max(...curve.weight))), color }, opacity: name === FOCUS ? 1 : 0.75,
+      error_y: name !== FOCUS ? undefined : {
         type: "data", symmetric: false, color, thickness: 1.4, width: 4,
         array: curve.high.map((value, k) => value - curve.came[k]), arrayminus: curve.low.map((value, k) => curve.came[k] - value),
       },
       customdata: curve.weight, hovertemplate: "predicted %{x:.3f}, observed %{y:.3f} (%{customdata} rows)<extra>" + plotText(METHOD[name].title) + "</extra>",
     });
-    if (i === 0) {
+    if (name === FOCUS) {
       traces.push({
         x: curve.bars.map((_, k) => (k + 0.5) / curve.bars.length), y: curve.bars, type: "bar", yaxis: "y2", marker: { color, opacity: 0.55 }, width: 0.045,
         showlegend: false, hovertemplate: "%{y:.1%} of the rows<extra></extra>",
@@ -96,9 +100,9 @@ function drawLift() {
   const lift = [{ x: [0, 1], y: [1, 1], mode: "lines", line: { dash: "dash", color: css("soft"), width: 1 }, hoverinfo: "skip", showlegend: false }];
   const base = REPORT.curves[REPORT.shown[0]][target].base;
   gains.push({ x: [0, base, 1], y: [0, 1, 1], mode: "lines", name: "perfect", line: { dash: "dot", color: css("soft"), width: 1.5 }, hoverinfo: "skip" });
-  REPORT.shown.forEach((name, i) => {
+  REPORT.shown.forEach((name) => {
     const curve = REPORT.curves[name][target].gains;
-    const line = { color: methodColor(name), width: i ? 1.5 : 3 };
+    const line = { color: methodColor(name), width: name === FOCUS ? 3 : 1.5 };
     const title = plotText(METHOD[name].title);
     gains.push({ x: share, y: curve, mode: "lines", name: title, line, hovertemplate: "top %{x:.0%}: %{y:.1%} of the class<extra>" + title + "</extra>" });
     lift.push({ x: share.slice(1), y: curve.slice(1).map((value, k) => value / share[k + 1]), mode: "lines", name: title, line, showlegend: false,
@@ -121,7 +125,7 @@ function drawImportance() {
     hovertemplate: "%{customdata}: %{x:.4f} bits<extra></extra>",
   }], { xaxis: { title: { text: "bits of log-loss lost" }, zerolinecolor: css("soft") }, yaxis: { tickvals: places, ticktext: names } });
   const left = REPORT.nFeatures - rows.length;
-  document.getElementById("importance-note").textContent = left > 0 ? left + " features that matter less are not shown." : "";
+  document.getElementById("importance-note").textContent = left > 0 ? left + " columns that matter less are not shown." : "";
 }
 
 const classEntries = REPORT.shownClasses.map((k) => [String(k), REPORT.classes[k]]);

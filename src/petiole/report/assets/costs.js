@@ -3,12 +3,14 @@ const DECISION = REPORT.decision;
 const panel = document.getElementById("cost-panel");
 const cost = (DECISION.cost || []).map((row) => [...row]);  // none where there are too many classes to list
 
-/* Fields for cost[predicted][true]; `changed` is called after every valid change. */
+const said = (name) => (DECISION.areClasses ? "predicted " : "") + short(name, 18);
+
+/* Fields for cost[decision][true]; `changed` is called after every valid change. */
 function costFields(changed) {
   const names = REPORT.classes;
   const head = make("tr", {}, make("td", {}), ...names.map((name) => make("th", { scope: "col" }, "truly " + short(name, 18))));
-  const rows = names.map((predicted, i) => make("tr", {}, make("th", { scope: "row" }, "predicted " + short(predicted, 18)), ...names.map((truth, j) => {
-    const field = make("input", { type: "number", step: "any", value: String(cost[i][j]), "aria-label": `Cost of predicting ${predicted} when it is ${truth}`, "data-cost": `${i},${j}` });
+  const rows = DECISION.names.map((decision, i) => make("tr", {}, make("th", { scope: "row" }, said(decision)), ...names.map((truth, j) => {
+    const field = make("input", { type: "number", step: "any", value: String(cost[i][j]), "aria-label": `Cost of ${said(decision)} when it is ${truth}`, "data-cost": `${i},${j}` });
     field.addEventListener("input", () => {
       const value = field.valueAsNumber;
       field.setAttribute("aria-invalid", String(!Number.isFinite(value)));
@@ -35,33 +37,47 @@ function above(method) {
 
 function thresholdPanel() {
   const positive = DECISION.positive, negative = 1 - positive;
-  const name = REPORT.classes[positive];
+  const { act, idle } = DECISION;
+  const name = REPORT.classes[positive], action = DECISION.names[act];
   const tallies = Object.fromEntries(REPORT.shown.map((method) => [method, above(method)]));
   const totals = tallies[REPORT.shown[0]].map((column) => column[0]);
   const rows = totals[0] + totals[1];
   const costAt = (tally, step) => {
     const falseAlarms = tally[0][step], hits = tally[1][step];
-    return (hits * cost[positive][positive] + falseAlarms * cost[positive][negative]
-      + (totals[1] - hits) * cost[negative][positive] + (totals[0] - falseAlarms) * cost[negative][negative]) / rows;
+    return (hits * cost[act][positive] + falseAlarms * cost[act][negative]
+      + (totals[1] - hits) * cost[idle][positive] + (totals[0] - falseAlarms) * cost[idle][negative]) / rows;
   };
   const method = make("select", { id: "cost-method" });
   fill(method, REPORT.shown.map((key) => [key, METHOD[key].title]));
+  method.value = REPORT.recommended;
   const slider = make("input", { type: "range", id: "threshold", min: "0", max: "1", step: "0.01", value: "0.5", "aria-describedby": "threshold-note" });
   const shown = make("output", { id: "threshold-value", for: "threshold" });
   const best = make("button", { type: "button", id: "to-best" }, "Go to the cheapest threshold");
   panel.append(
-    make("p", { class: "lead" }, `Act on “${short(name, 40)}” from which probability on? Type what each outcome costs (gains are negative) and move the threshold. `
+    make("p", { class: "lead" }, `“${short(action, 40)}” from which probability of “${short(name, 40)}” on? Type what each outcome costs (gains are negative) and move the threshold. `
       + "Every row was scored by a model that was not fitted to it."),
     make("div", { class: "cost-grid" },
       make("div", {},
         make("div", { class: "controls" }, make("label", { for: "cost-method" }, "Method"), method),
         costFields(() => { draw(); }),
-        make("div", { class: "slider" }, make("label", { for: "threshold" }, `Predict “${short(name, 30)}” from probability `, shown), slider),
+        make("div", { class: "slider" }, make("label", { for: "threshold" }, `“${short(action, 30)}” from a probability of “${short(name, 30)}” of `, shown), slider),
         best, make("p", { class: "note", id: "threshold-note" })),
       make("div", {}, make("ul", { class: "legend", id: "cost-legend", "aria-label": "Colours of the methods" }), make("div", { class: "chart", id: "chart-cost", role: "img", "aria-label": "Cost per row against the threshold" }),
-        figures([["cost per row", "f-cost"], ["rows acted on", "f-acted"], ["found of the class", "f-recall"], ["right among those acted on", "f-precision"],
+        figures([["cost per row", "f-cost"], [`decided “${short(action, 18)}”`, "f-acted"], [`of all “${short(name, 18)}”, found`, "f-recall"], [`truly “${short(name, 18)}” among these`, "f-precision"],
           ["false alarms", "f-false"], ["missed", "f-missed"]]))));
   const grid = Array.from({ length: 101 }, (_, i) => i * 10);
+  /* The decisions at the threshold and what was true, in place of the table for readers without scripts. */
+  function drawConfusion(tally, step) {
+    const place = document.getElementById("confusion-matrix");
+    const acted = [tally[0][step], tally[1][step]];
+    const lines = [[action, acted], [DECISION.names[idle], [totals[0] - acted[0], totals[1] - acted[1]]]];
+    const heads = ["Decision", `truly ${short(REPORT.classes[negative], 24)}`, `truly ${short(name, 24)}`, "All"];
+    const cell = (value, right) => make("td", { class: "number" }, right ? make("b", {}, figure(value)) : figure(value));
+    const rows = lines.map(([decision, [other, hit]], i) => make("tr", {}, make("th", { scope: "row" }, short(decision, 30)), cell(other, i === 1), cell(hit, i === 0), cell(other + hit, false)));
+    const head = make("tr", {}, ...heads.map((words, i) => make("th", { scope: "col", class: i ? "number" : "" }, words)));
+    place.replaceChildren(make("p", { class: "note" }, `Decisions by ${METHOD[method.value].title} at this threshold, and what was true:`),
+      make("div", { class: "scroll", role: "region", "aria-label": "Confusion matrix", tabindex: "0" }, make("table", { id: "confusion" }, make("thead", {}, head), make("tbody", {}, ...rows))));
+  }
   function cheapest(tally) {
     return grid.reduce((least, step) => (costAt(tally, step) < costAt(tally, least) - 1e-12 ? step : least), 0);
   }
@@ -75,17 +91,18 @@ function thresholdPanel() {
     set("f-precision", acted > 0 ? (100 * tally[1][step] / acted).toFixed(1) + "%" : "–");
     set("f-false", figure(tally[0][step]));
     set("f-missed", figure(totals[1] - tally[1][step]));
+    drawConfusion(tally, step);
     drawMethodLegend("cost-legend");
     shown.textContent = slider.valueAsNumber.toFixed(2);
     slider.setAttribute("aria-valuetext", `${slider.value}, cost per row ${figure(costAt(tally, step))}`);
     // Elkan's threshold: where acting and not acting cost the same in expectation
-    const extra = cost[positive][negative] - cost[negative][negative], saved = cost[negative][positive] - cost[positive][positive];
+    const extra = cost[act][negative] - cost[idle][negative], saved = cost[idle][positive] - cost[act][positive];
     const theory = extra + saved > 0 ? Math.min(Math.max(extra / (extra + saved), 0), 1) : NaN;
     const least = cheapest(tally);
-    const never = (totals[1] * cost[negative][positive] + totals[0] * cost[negative][negative]) / rows;
-    const always = (totals[1] * cost[positive][positive] + totals[0] * cost[positive][negative]) / rows;
+    const never = (totals[1] * cost[idle][positive] + totals[0] * cost[idle][negative]) / rows;
+    const always = (totals[1] * cost[act][positive] + totals[0] * cost[act][negative]) / rows;
     set("threshold-note", (Number.isFinite(theory) ? `With these costs the best threshold for calibrated probabilities is ${theory.toFixed(3)}. ` : "With these costs no threshold is best: acting does not pay more for probable rows. ")
-      + `Cheapest on these rows: ${(least / STEPS).toFixed(2)}, at ${figure(costAt(tally, least))} per row; never acting costs ${figure(never)}, always ${figure(always)}.`);
+      + `Cheapest on these rows: ${(least / STEPS).toFixed(2)}, at ${figure(costAt(tally, least))} per row; “${DECISION.names[idle]}” for all costs ${figure(never)}, “${action}” for all ${figure(always)}.`);
     const traces = REPORT.shown.map((key) => ({
       x: grid.map((at) => at / STEPS), y: grid.map((at) => costAt(tallies[key], at)), mode: "lines", name: plotText(METHOD[key].title),
       line: { color: methodColor(key), width: key === method.value ? 3 : 1.3 }, hovertemplate: "from %{x:.2f}: %{y:.4g} per row<extra>" + plotText(METHOD[key].title) + "</extra>",
@@ -100,14 +117,13 @@ function thresholdPanel() {
   slider.addEventListener("input", draw);
   method.addEventListener("change", draw);
   best.addEventListener("click", () => { slider.value = String(cheapest(tallies[method.value]) / STEPS); draw(); });
-  const extra = cost[positive][negative] - cost[negative][negative], saved = cost[negative][positive] - cost[positive][positive];
-  if (extra + saved > 0) slider.value = (extra / (extra + saved)).toFixed(2);
+  slider.value = DECISION.threshold.toFixed(2);
   redraws.push(draw);
   draw();
 }
 
 /* More classes: two rules side by side, worked out here where the reader may change the costs. */
-const RULES = [["cheapest", "class of least expected cost"], ["probable", "most probable class"]];
+const RULES = [["cheapest", DECISION.areClasses ? "class of least expected cost" : "decision of least expected cost"], ["probable", "most probable class"]].slice(0, DECISION.areClasses ? 2 : 1);
 
 function ruleCosts(method) {
   const { truth, weight, proba } = DECISION.rows;
@@ -119,7 +135,7 @@ function ruleCosts(method) {
     const cheap = expected.reduce((best, value, i) => (value < expected[best] - 1e-12 ? i : best), 0);
     const probable = p.reduce((best, value, i) => (value > p[best] ? i : best), 0);
     sums.cheapest += weight[row] * cost[cheap][k];
-    sums.probable += weight[row] * cost[probable][k];
+    if (DECISION.areClasses) sums.probable += weight[row] * cost[probable][k];
     total += weight[row];
   });
   return { cheapest: sums.cheapest / total, probable: sums.probable / total };
@@ -127,7 +143,7 @@ function ruleCosts(method) {
 
 function constantRule() {
   const { truth, weight } = DECISION.rows;
-  const mean = REPORT.classes.map((_, i) => truth.reduce((sum, k, row) => sum + weight[row] * cost[i][k], 0) / weight.reduce((a, b) => a + b, 0));
+  const mean = DECISION.names.map((_, i) => truth.reduce((sum, k, row) => sum + weight[row] * cost[i][k], 0) / weight.reduce((a, b) => a + b, 0));
   const best = mean.reduce((least, value, i) => (value < mean[least] ? i : least), 0);
   return { class: best, cost: mean[best] };
 }
@@ -137,10 +153,10 @@ function matrixPanel() {
   const words = make("p", { class: "note", id: "rule-note" });
   const head = make("tr", {}, make("th", { scope: "col" }, "Method"), ...RULES.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
   const staticTable = () => make("div", { class: "scroll", role: "region", "aria-label": "Costs", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...REPORT.classes.map((name) => make("th", { scope: "col", class: "number" }, "truly " + short(name, 18))))),
-    make("tbody", {}, ...REPORT.classes.map((name, i) => make("tr", {}, make("th", { scope: "row" }, "predicted " + short(name, 18)), ...cost[i].map((value) => make("td", { class: "number" }, figure(value))))))));
+    make("tbody", {}, ...DECISION.names.map((name, i) => make("tr", {}, make("th", { scope: "row" }, said(name)), ...cost[i].map((value) => make("td", { class: "number" }, figure(value))))))));
   panel.append(
-    make("p", { class: "lead" }, DECISION.editable ? "Type what it costs to predict a class (row) when another is true (column). "
-      + (DECISION.given ? "" : "Until you do, every mistake costs 1 and both rules agree. ") + "Mean cost per row of two rules:"
+    make("p", { class: "lead" }, DECISION.editable ? (DECISION.areClasses ? "Type what it costs to predict a class (row) when another is true (column). " : "Type what each decision (row) costs when a class (column) is true. ")
+      + (DECISION.given ? "" : "Until you do, every mistake costs 1 and both rules agree. ") + "Mean cost per row:"
       : "Mean cost per row under the costs of this study, by decision rule:"),
     DECISION.editable ? costFields(() => draw()) : !cost.length ? "" : make("details", {}, make("summary", {}, "Cost matrix"), staticTable()),
     make("div", { class: "scroll", role: "region", "aria-label": "Cost by decision rule", tabindex: "0" }, make("table", {}, make("thead", {}, head), body)),
@@ -149,7 +165,7 @@ function matrixPanel() {
     const found = Object.fromEntries(REPORT.shown.map((key) => [key, DECISION.editable ? ruleCosts(key) : DECISION.rules[key]]));
     const constant = DECISION.editable ? constantRule() : DECISION.constant;
     body.replaceChildren(...REPORT.shown.map((key) => make("tr", {}, make("th", { scope: "row" }, METHOD[key].title), ...RULES.map(([rule]) => make("td", { class: "number" }, figure(found[key][rule]))))));
-    words.textContent = `Always predicting “${REPORT.classes[constant.class]}” would cost ${figure(constant.cost)} per row.`
+    words.textContent = `“${DECISION.names[constant.class]}” for all rows would cost ${figure(constant.cost)} per row.`
       + (DECISION.editable && DECISION.rows.of > DECISION.rows.truth.length ? ` Computed on ${figure(DECISION.rows.truth.length)} rows drawn from ${figure(DECISION.rows.of)}.` : "");
     plot("chart-cost", RULES.map(([rule, title], i) => ({
       y: REPORT.shown.map((_, place) => place), x: REPORT.shown.map((key) => found[key][rule]), type: "bar", orientation: "h", name: title,

@@ -1,0 +1,55 @@
+// Sums of what boosted trees add to the scores of rows.
+#pragma once
+
+#include "base/parallel.hpp"
+#include "boost/trees.hpp"
+#include "tree/narrow_steps.hpp"
+
+namespace petiole::boosting {
+
+class BoostRouter {
+ public:
+  // Tree t adds to score t % n_scores.
+  BoostRouter(const BoostedTrees& trees, int n_scores, int n_features);
+
+  int n_scores() const { return n_scores_; }
+  int n_features() const { return n_features_; }
+
+  // Adds to out, a row of n_scores numbers for each query.
+  void add_scores(const Matrix& queries, ThreadPool& pool, double* out) const;
+
+ private:
+  // A number that splits look at: a feature, where missing values are less than everything, or more. One that goes to the
+  // left where it is missing and one that goes to the right are two, and a walk need not ask whether a value is missing.
+  struct Slot {
+    std::int32_t feature;
+    float missing;
+  };
+  struct OneTree {
+    std::size_t first, n_nodes;
+    std::vector<NarrowStep> steps;  // empty: walk the arrays
+  };
+  struct Scratch {
+    std::vector<float> values;  // of a block: a row of all slots for each row
+    RowWalk walk;
+  };
+
+  bool is_narrow(const OneTree& tree) const;
+  std::uint32_t slot_of(std::size_t node);
+  void make_steps(OneTree& tree);
+  template <class T>
+  void load(const T* first_row, const Matrix& queries, std::size_t n, Scratch& scratch) const;
+  template <class T>
+  void add_block(const T* first_row, const Matrix& queries, std::size_t n, Scratch& scratch, double* out) const;
+  void walk_narrow(const OneTree& tree, std::size_t n, Scratch& scratch, double* out) const;
+  template <class T>
+  double walk_wide(const OneTree& tree, const T* row, std::int64_t stride) const;
+
+  BoostedTrees arrays_;
+  int n_scores_, n_features_;
+  std::vector<Slot> slots_;
+  std::vector<std::int32_t> slot_number_;  // of (feature, side of missing values); -1: none yet
+  std::vector<OneTree> trees_;
+};
+
+}  // namespace petiole::boosting

@@ -1,0 +1,200 @@
+"""PoolMembers of the pool that are no statistics of a forest's leaves: models of the encoded rows, cross-fitted.
+
+To add one, write a function that fits it to all folds and put it into ``MEMBERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole._boosting.growing import boost_folds
+from petiole._boosting.plan import BoostingPlan
+from petiole._estimates.cross_fitted import CrossFitted
+from petiole._linear.cross_fitting import fit_kernel_folds, fit_linear_folds
+from petiole._linear.plan import LinearPlan
+from petiole._table.rows import EncodedRows
+from petiole._tree.held_out import deal_into_folds
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
+
+Floats = npt.NDArray[np.float64]
+FoldNumbers = npt.NDArray[np.int64]
+
+N_FOLDS = 4
+# From so many rows on boosted trees are larger.
+MANY_ROWS = 5_000
+
+
+@dataclass(frozen=True)
+class Folding(Savable):
+    """How rows are dealt into folds: it depends on their labels, their order and the seed only."""
+
+    n_folds: int
+    seed: int
+
+    _saved = fields(n_folds=checks.whole(1, 1000), seed=checks.whole(0, 2**62))
+
+    def of(self, labels: npt.NDArray[np.int32]) -> FoldNumbers:
+        """The fold of each row."""
+        return deal_into_folds(labels, self.n_folds, np.random.default_rng(self.seed))
+
+
+class TrainingRows(NamedTuple):
+    """The rows that members are fitted on, their folds, and what the forest answers them out of bag.
+
+    ``starts`` are the logarithms of these answers, None if the forest has not been asked about all rows.
+    """
+
+    rows: EncodedRows
+    fold_of: FoldNumbers
+    starts: Floats | None
+    seed: int
+    n_threads: int
+
+
+# Fits a model to all folds of the rows but one, for each fold in turn; None if it would be the same as another member.
+FitMember = Callable[[TrainingRows], CrossFitted | None]
+
+
+def _fit_linear(training: TrainingRows) -> CrossFitted:
+    plan = LinearPlan(seed=training.seed)
+    return CrossFitted(fit_linear_folds(plan, training.rows, training.fold_of).models)
+
+
+def _fit_curved(training: TrainingRows) -> CrossFitted | None:
+    if training.rows.n_categories.all():
+        return None
+    plan = LinearPlan(degree=2, ranks=True, seed=training.seed)
+    return CrossFitted(fit_linear_folds(plan, training.rows, training.fold_of).models)
+
+
+def _fit_kernel(training: TrainingRows) -> CrossFitted:
+    plan = LinearPlan(seed=training.seed)
+    return CrossFitted(fit_kernel_folds(plan, training.rows, training.fold_of).models)
+
+
+def _fit_boosted(training: TrainingRows) -> CrossFitted | None:
+    folds = boost_folds(boosting_plan(training), training.rows, training.fold_of, training.starts, training.n_threads)
+    return CrossFitted(folds.models) if folds.n_rounds else None
+
+
+def boosting_plan(training: TrainingRows) -> BoostingPlan:
+    """Small trees and steps; larger ones where there are many rows."""
+    large = len(training.rows) > MANY_ROWS
+    return BoostingPlan(
+        n_rounds=1000 if large else 200,
+        patience=20 if large else 10,
+        learning_rate=0.1 if large else 0.05,
+        max_leaf_nodes=31 if large else 8,
+        min_samples_leaf=20 if large else 5,
+        l2=1.0,
+        max_features=0.5,
+        subsample=0.7,
+        seed=training.seed,
+    )
+
+
+# What the trees of the pool are called among its members; the models beside them; and which of these enter by default.
+FOREST = "forest"
+MEMBERS: dict[str, FitMember] = {
+    "linear": _fit_linear,
+    "curved": _fit_curved,
+    "kernel": _fit_kernel,
+    "boosted": _fit_boosted,
+}
+AUTO_MEMBERS: tuple[str, ...] = tuple(MEMBERS)
+
+
+@dataclass(frozen=True, eq=False)
+class PoolMembers(Savable):
+    """The cross-fitted models of a pool.
+
+    Attributes
+    ----------
+    folding : Folding
+        How the training rows were dealt into folds.
+    models : dict from name to CrossFitted
+    corrects : bool
+        Whether "boosted" begins with the forest's answers, which it corrects, or with the base rates.
+    """
+
+    folding: Folding
+    models: dict[str, CrossFitted] = field(default_factory=dict)
+    corrects: bool = False
+
+    _saved = fields(folding=checks.instance_of("Folding"), models=checks.anything, corrects=checks.truth)
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        models = state["models"]
+        require(type(models) is dict and set(models) <= set(MEMBERS), "models: must be members of the pool by name")
+        for name, model in models.items():
+            checks.check_part("models", checks.instance_of("CrossFitted"), model)
+            kind = "BoostedTrees" if name == "boosted" else "LinearModel"
+            for one in model.models:
+                checks.check_part(name, checks.instance_of(kind), one)
+
+    def check_fits(self, n_columns: int, n_classes: int) -> None:
+        """Raise ValueError unless the models have so many columns and classes."""
+        for model in self.models.values():
+            fits = (model.n_columns, model.n_classes) == (n_columns, n_classes)
+            require(fits, f"models: must have {n_columns} columns and {n_classes} classes")
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.models)
+
+    @property
+    def needs_starts(self) -> bool:
+        """Whether a model needs to know the forest's answers."""
+        return self.corrects and "boosted" in self.models
+
+    def answers(self, ask: Callable[[CrossFitted, Floats | None], Floats], starts: Floats | None) -> list[Floats]:
+        """What each model answers; ``starts`` are the logarithms of the forest's answers, if a model needs them."""
+        return [ask(model, starts if name == "boosted" else None) for name, model in self.models.items()]
+
+    def kept(self, names: Sequence[str]) -> PoolMembers:
+        """Those of these names alone."""
+        return replace(self, models={name: self.models[name] for name in names})
+
+    def joined(self, others: Sequence[PoolMembers]) -> PoolMembers:
+        """For each member that one of several pools has, the models of all that have it."""
+        every = [self, *others]
+        boosted = [one for one in every if "boosted" in one.models]
+        if len({one.corrects for one in boosted}) > 1:
+            raise ValueError("boosted trees of some of the models correct a forest, and those of others do not")
+        models = {}
+        for name in MEMBERS:
+            having = [one.models[name] for one in every if name in one.models]
+            if having:
+                models[name] = having[0].joined(having[1:])
+        return PoolMembers(self.folding, models, bool(boosted) and boosted[0].corrects)
+
+
+class FittedMembers(NamedTuple):
+    """Members, and their answers for the rows that they were fitted on."""
+
+    members: PoolMembers
+    unseen: list[Floats]
+
+
+def fit_members(
+    names: Sequence[str], rows: EncodedRows, seed: int, starts: Floats | None, n_threads: int
+) -> FittedMembers:
+    """Cross-fit the members of these names."""
+    folding = Folding(min(N_FOLDS, max(2, len(rows))), seed)
+    fold_of = folding.of(rows.labels)
+    training = TrainingRows(rows, fold_of, starts, seed, n_threads)
+    fitted = {name: MEMBERS[name](training) for name in names if len(rows) > 1 and len(rows.classes) > 1}
+    models = {name: model for name, model in fitted.items() if model is not None}
+    members = PoolMembers(folding, models, starts is not None)
+
+    def ask(model: CrossFitted, starts: Floats | None) -> Floats:
+        return model.held_out_answer(rows.matrix, fold_of, n_threads, starts)
+
+    return FittedMembers(members, members.answers(ask, starts if members.needs_starts else None))

@@ -1,0 +1,158 @@
+"""Logistic regressions that are each fitted on all folds but one, with the ridge that answers held-out rows best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+
+from petiole._linear.encoding import LinearEncoding
+from petiole._linear.kernel import KernelEncoding, Whitening, typical_distance
+from petiole._linear.model import LinearModel
+from petiole._linear.numeric import Floats
+from petiole._linear.plan import LinearPlan
+from petiole._linear.solver import Axes, FoldedLoss
+from petiole._table.rows import EncodedRows
+
+# Limits of rows × axes × classes, of rows × classes and of rows × features, and the rows that are taken in any case.
+MOST_PRODUCTS, MOST_SCORES, MOST_CELLS, ROWS_ANYWAY = 10_000_000, 1_000_000, 20_000_000, 100
+
+
+class LinearFolds(NamedTuple):
+    """Cross-fitted logistic regressions.
+
+    Attributes
+    ----------
+    models : list of LinearModel
+        One per fold, fitted without its rows; all have the same features. ``CrossFitted`` asks each about these rows.
+    strength : float
+        The ridge of all models.
+    losses : dict from a strength that was tried to the mean held-out log-loss in nats
+    """
+
+    models: list[LinearModel]
+    strength: float
+    losses: dict[float, float]
+
+    @property
+    def least_loss(self) -> float:
+        return min(self.losses.values())
+
+
+def fit_linear_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> LinearFolds:
+    """Fit a model for each fold, on the other folds' rows.
+
+    ``fold_of`` says of each row which fold holds it out, from 0; with a single fold nothing would be left to fit on.
+    The features are learned from all rows, without their labels.
+    """
+    encoding, chosen = _learn_encoding(plan, rows)
+    found = _search(plan, _Problem(encoding.features(rows.matrix[chosen]), rows.take(chosen), fold_of[chosen]))
+    return LinearFolds([LinearModel(encoding, *unknowns) for unknowns in found.models], found.strength, found.losses)
+
+
+def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> LinearFolds:
+    """The same with Gaussian kernels as features, of the width by which held-out rows are answered best.
+
+    Widths are multiples of the median distance between landmarks. They are tried one after the other, until one is no
+    better than the last.
+    """
+    base, chosen = _learn_encoding(plan, rows)
+    few, of_fold = rows.take(chosen), fold_of[chosen]
+    points = base.features(few.matrix)
+    landmarks = points[_sample(len(points), plan.n_landmarks, plan.seed)]
+    typical = typical_distance(landmarks)
+    found: list[LinearFolds] = []
+    for width in plan.widths:
+        encoding = KernelEncoding(base, np.ascontiguousarray(landmarks.T), 1.0 / (width * typical) ** 2)
+        kernels = encoding.of(points)
+        whitening = Whitening.of(encoding, kernels, few.weights_or_ones())
+        best = _search(plan, _Problem(whitening.features(kernels), few, of_fold))
+        models = [LinearModel(encoding, *whitening.undone(*unknowns)) for unknowns in best.models]
+        found.append(LinearFolds(models, best.strength, best.losses))
+        if len(found) > 1 and found[-1].least_loss >= found[-2].least_loss:
+            return found[-2]
+    return found[-1]
+
+
+def _learn_encoding(plan: LinearPlan, rows: EncodedRows) -> tuple[LinearEncoding, npt.NDArray[np.intp]]:
+    """The features, and the rows that can be afforded with so many of them."""
+    chosen = _sample(len(rows), plan.most_rows, plan.seed)
+    encoding = LinearEncoding.learn(plan, rows.take(chosen))
+    affordable = _affordable_rows(encoding.n_features, len(rows.classes))
+    return encoding, chosen[_sample(len(chosen), affordable, plan.seed)]
+
+
+def _sample(n_rows: int, most: int, seed: int) -> npt.NDArray[np.intp]:
+    """All rows, or a random selection in their order."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
+
+
+def _affordable_rows(n_features: int, n_classes: int) -> int:
+    """How many rows a search may have. There are no more axes than features, and no more than rows."""
+    by_features = MOST_PRODUCTS / (max(n_features, 1) * n_classes)
+    by_rows = (MOST_PRODUCTS / n_classes) ** 0.5
+    limits = max(by_features, by_rows), MOST_SCORES / n_classes, MOST_CELLS / max(n_features, 1)
+    return max(ROWS_ANYWAY, int(min(limits)))
+
+
+class _Problem:
+    """The folds' losses, and the held-out rows by which ridges are compared.
+
+    To the rows belongs one more of every class, at the mean of all features, which weigh one row together. So a class
+    that all rows of a fit lack has a probability nevertheless, as by an m-estimate with m = 1.
+    """
+
+    def __init__(self, features: Floats, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> None:
+        self.labels, self.weights, self.fold_of = rows.labels, rows.weights_or_ones(), fold_of
+        n_classes, n_folds = len(rows.classes), int(fold_of.max()) + 1
+        features = np.concatenate([features, np.zeros((n_classes, features.shape[1]))])
+        labels = np.concatenate([rows.labels, np.arange(n_classes, dtype=np.int32)])
+        of_class = np.full(n_classes, 1.0 / n_classes)
+        fitted = self.weights * (fold_of != np.arange(n_folds)[:, np.newaxis])
+        self.axes = Axes.of(features, np.concatenate([self.weights, of_class]))
+        self.loss = FoldedLoss(self.axes, labels, np.column_stack([fitted, np.tile(of_class, (n_folds, 1))]), n_classes)
+
+    def path(self, plan: LinearPlan) -> Iterator[Floats]:
+        """The unknowns of one ridge after the other; each search begins where the last one ended."""
+        unknowns = np.zeros(self.loss.shape)
+        for strength in plan.strengths:
+            unknowns = self.loss.minimum(strength, unknowns, plan.slope_left)
+            yield unknowns
+
+    def held_out_loss(self, unknowns: Floats, floor: float) -> float:
+        """The mean log-loss of each row by the fold that holds it out, in nats."""
+        rows = np.arange(len(self.labels))
+        proba = np.maximum(softmax(self.loss.scores(unknowns)[self.fold_of, :, rows], axis=1), floor)
+        return float(np.average(np.log(proba.sum(axis=1) / proba[rows, self.labels]), weights=self.weights))
+
+    def models(self, unknowns: Floats) -> list[tuple[Floats, Floats]]:
+        """Coefficients of the features and intercepts, fold by fold."""
+        return [(np.ascontiguousarray(self.axes.directions @ fold[:, 1:].T), fold[:, 0].copy()) for fold in unknowns]
+
+
+class _Found(NamedTuple):
+    """The coefficients and intercepts with the least held-out loss, their ridge, and the losses of all tried."""
+
+    models: list[tuple[Floats, Floats]]
+    strength: float
+    losses: dict[float, float]
+
+
+def _search(plan: LinearPlan, problem: _Problem) -> _Found:
+    """Try ridges one after the other, until held-out loss rises."""
+    losses: dict[float, float] = {}
+    best, chosen, waited = np.zeros(problem.loss.shape), plan.strengths[0], 0
+    for strength, unknowns in zip(plan.strengths, problem.path(plan), strict=True):
+        loss = problem.held_out_loss(unknowns, plan.floor)
+        waited = waited + 1 if losses and loss >= min(losses.values()) else 0
+        losses[strength] = loss
+        if waited == 0:
+            best, chosen = unknowns, strength
+        elif waited >= plan.patience:
+            break
+    return _Found(problem.models(best), chosen, losses)

@@ -1,0 +1,146 @@
+"""Features of numeric columns: squashed values, ranks and products."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from petiole.files import checks
+from petiole.files.checks import fields, require
+from petiole.files.savable import Savable
+
+Floats = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.int64]
+
+QUARTILES, DECILES = (0.25, 0.5, 0.75), tuple(np.arange(11) / 10)
+# The distance of the quartiles of a normal distribution, in standard deviations.
+NORMAL_QUARTILES = 1.349
+# Squashed values stay within this many standard deviations. Nothing changes by squashing beyond the second number.
+WIDEST, FARTHEST = 3.0, 1e6
+# Pairs are multiplied only if they are at most so many, and four rows or more come to each.
+FREE_PAIRS, MOST_PAIRS, ROWS_PER_PAIR = 60, 820, 4
+
+
+@dataclass(frozen=True, eq=False)
+class NumericFeatures(Savable):
+    """What becomes of numeric columns: squashed values, then ranks, then products of pairs of squashed values.
+
+    A value is squashed to z / √(1 + (z/3)²), where z counts robust standard deviations from the median: values near
+    the median hardly change, and a far one counts three standard deviations at most (as in RealMLP, Holzmüller et al.
+    2024). Its rank is interpolated between the deciles of the column.
+
+    Attributes
+    ----------
+    columns : array of int64
+        The columns, those without two different values are absent.
+    centers, scales : arrays, one number per column
+    deciles : array of shape (n_columns, 11), or (0, 11) without ranks
+    first, second : arrays of int64
+        The pairs to multiply, as positions in ``columns``.
+    """
+
+    columns: Positions
+    centers: Floats
+    scales: Floats
+    deciles: Floats
+    first: Positions
+    second: Positions
+
+    _saved = fields(
+        columns=checks.integers("int64"),
+        centers=checks.floats(1),
+        scales=checks.floats(1, np.finfo(float).tiny),
+        deciles=checks.floats(2),
+        first=checks.integers("int64"),
+        second=checks.integers("int64"),
+    )
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        columns, deciles = state["columns"], state["deciles"]
+        require((columns >= 0).all(), "columns: must be 0 or more")
+        for name in ("centers", "scales"):
+            require(state[name].shape == columns.shape, f"{name}: must be one per column")
+        require(
+            deciles.shape in ((0, len(DECILES)), (len(columns), len(DECILES))), "deciles: must be eleven per column"
+        )
+        require((deciles[:, 1:] >= deciles[:, :-1]).all(), "deciles: must not decrease")
+        require(state["first"].shape == state["second"].shape, "first: must be as many as second")
+        for name in ("first", "second"):
+            inside = (state[name] >= 0) & (state[name] < len(columns))
+            require(inside.all(), f"{name}: must be positions in columns")
+
+    @classmethod
+    def learn(cls, matrix: Floats, columns: Positions, weights: Floats, *, ranks: bool, products: bool) -> Self:
+        """Learn centers, scales and deciles of numeric columns."""
+        wanted = DECILES if ranks else ()
+        known = [quantiles(matrix[:, j], weights, (*QUARTILES, 0.0, 1.0, *wanted)) for j in columns]
+        table = np.array(known).reshape(len(columns), len(QUARTILES) + 2 + len(wanted))
+        scales = _scales(table)
+        varies = scales > 0
+        table, columns = table[varies], columns[varies]
+        first, second = _pairs(len(columns), float(weights.sum())) if products else _pairs(0, 0.0)
+        deciles = table[:, 5:] if ranks else np.empty((0, len(DECILES)))
+        return cls(columns, table[:, 1].copy(), scales[varies], deciles.copy(), first, second)
+
+    def __len__(self) -> int:
+        return len(self.columns) + len(self.deciles) + len(self.first)
+
+    def raw(self, matrix: npt.NDArray[Any]) -> Floats:
+        """The features of rows; NaN where a value is missing."""
+        values = matrix[:, self.columns].astype(np.float64)
+        ranks = _ranks(values[:, : len(self.deciles)], self.deciles)
+        with np.errstate(over="ignore"):  # of values at the ends of what a double holds; halves cannot overflow
+            deviations = (values / 2 - self.centers / 2) / (self.scales / 2)
+        deviations = np.clip(deviations, -FARTHEST, FARTHEST)
+        squashed = deviations / np.sqrt(1 + (deviations / WIDEST) ** 2)
+        return np.column_stack([squashed, ranks, squashed[:, self.first] * squashed[:, self.second]])
+
+
+def quantiles(column: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
+    """The smallest values that at least these shares of the weight do not exceed; NaN if all are missing.
+
+    >>> quantiles(np.array([3.0, 1.0, np.nan, 2.0]), np.array([1.0, 1.0, 1.0, 2.0]), (0.0, 0.25, 0.5, 1.0))
+    array([1., 1., 2., 3.])
+    """
+    order = np.argsort(column)
+    order = order[: np.count_nonzero(~np.isnan(column))]  # NaN comes last
+    if not len(order):
+        return np.full(len(shares), np.nan)
+    below = np.cumsum(weights[order])
+    found: Floats = column[order[np.minimum(np.searchsorted(below, np.array(shares) * below[-1]), len(order) - 1)]]
+    return found
+
+
+def _scales(table: Floats) -> Floats:
+    """Robust standard deviations; half the range where the quartiles are equal, 0 where nothing varies."""
+    lower, upper, least, most = table[:, [0, 2, 3, 4]].T / 2
+    with np.errstate(over="ignore"):
+        quarters = (upper - lower) * (2 / NORMAL_QUARTILES)
+    scales = np.where(quarters > 0, quarters, most - least)
+    return np.where(scales >= np.finfo(float).tiny, np.minimum(scales, np.finfo(float).max), 0.0)
+
+
+def _ranks(values: Floats, deciles: Floats) -> Floats:
+    """Between 0 and 1, interpolated between deciles; half the share of a value that is several deciles is below it."""
+    ranks = np.zeros(values.shape)
+    if not ranks.size:
+        return ranks
+    for low, high in itertools.pairwise(deciles.T / 2):
+        ahead, width = values / 2 - low, high - low
+        with np.errstate(over="ignore"):
+            inside = np.clip(ahead / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        ranks += np.where(width > 0, inside, (np.sign(ahead) + 1) / 2)
+    return ranks / (len(DECILES) - 1)
+
+
+def _pairs(n_columns: int, n_rows: float) -> tuple[Positions, Positions]:
+    """All pairs of columns, also each with itself; none if they are too many."""
+    n_pairs = n_columns * (n_columns + 1) // 2
+    if n_pairs > min(MOST_PAIRS, max(FREE_PAIRS, n_rows / ROWS_PER_PAIR)):
+        n_columns = 0
+    first, second = np.triu_indices(n_columns)
+    return first.astype(np.int64), second.astype(np.int64)

@@ -1,0 +1,86 @@
+"""Columns of dates, each of which becomes a few numbers: days, year, month, weekday and hour, where they vary."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from petiole._table.date_texts import days_since_epoch
+
+Floats = NDArray[np.float64]
+
+
+def _months(days: Floats) -> NDArray[np.int64]:
+    """Months since January 1970."""
+    months: NDArray[np.int64] = np.floor(days).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return months
+
+
+# What days since the first of January 1970 (a Thursday) say. Monday is 1.
+PARTS: dict[str, Callable[[Floats], NDArray[Any]]] = {
+    "days": lambda days: days,
+    "year": lambda days: 1970 + _months(days) // 12,
+    "month": lambda days: 1 + _months(days) % 12,
+    "weekday": lambda days: 1 + (np.floor(days) + 3) % 7,
+    "hour": lambda days: 24 * (days - np.floor(days)),
+}
+
+
+class DateColumn:
+    """Dates are several numbers: those of the parts that varied in training.
+
+    >>> DateColumn(["year", "weekday"]).parts_of(np.array([0.0, np.nan, 366.0]))
+    array([[1970.,    4.],
+           [  nan,   nan],
+           [1971.,    6.]])
+    """
+
+    categories: None = None
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.parts = list(parts)
+
+    @classmethod
+    def learned(cls, days: Floats) -> DateColumn:
+        """The column of training dates; of times without a date only the hour is kept."""
+        known = days[~np.isnan(days)]
+        varying = [name for name, part in PARTS.items() if known.size and np.ptp(part(known)) > 0]
+        if varying == ["days", "hour"]:
+            return cls(["hour"])
+        return cls(varying or ["days"])
+
+    def parts_of(self, days: Floats) -> Floats:
+        """One column per part."""
+        known = ~np.isnan(days)
+        found = np.full((len(days), len(self.parts)), np.nan)
+        for position, name in enumerate(self.parts):
+            found[known, position] = PARTS[name](days[known])
+        return found
+
+    def names(self, column: str) -> list[str]:
+        """The names of the parts.
+
+        >>> DateColumn(["days", "month"]).names("signed")
+        ['signed (days)', 'signed (month)']
+        """
+        return [f"{column} ({part})" for part in self.parts]
+
+
+def days_of_objects(values: NDArray[Any], missing: frozenset[type]) -> Floats | None:
+    """Days of an array of Python's dates, None if it holds anything else."""
+    listed = values.tolist()
+    types = set(map(type, listed)) - missing
+    if not types or not all(issubclass(type_, (datetime.date, float)) for type_ in types):
+        return None
+    if not any(issubclass(type_, datetime.date) for type_ in types):
+        return None
+    found = [np.nan if type(one) in missing or one != one else _days(one) for one in listed]
+    return None if None in found else np.array(found, dtype=np.float64)
+
+
+def _days(value: Any) -> float | None:
+    return days_since_epoch(value) if isinstance(value, datetime.date) else None

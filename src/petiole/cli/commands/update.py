@@ -1,0 +1,120 @@
+"""``petiole update``: count labelled rows that came after the fit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from petiole.cli import options
+from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.screen import Answer, note, show, warnings_as_notes
+
+
+@told_in_one_line
+def update(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The model file to write; by default MODEL is replaced.",
+            show_default=False,
+        ),
+    ] = None,
+    decay: Annotated[
+        float,
+        typer.Option(
+            "--decay", metavar="D", min=0, max=1, help="What earlier counts are multiplied by; 0 forgets them all."
+        ),
+    ] = 1.0,
+    target: options.Target = None,
+    weight: options.Weight = None,
+    drop: options.Drop = None,
+    ids: options.Ids = None,
+    missing: options.Missing = None,
+    encoding: options.Encoding = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    drop_missing_target: options.DropMissingTarget = False,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    json: options.AsJson = False,
+) -> None:
+    """Add labelled rows to the counts of a model: its probabilities follow, its splits stay.
+
+    The rows must be new to the model; those of an earlier update would count twice. Before they are counted the model
+    is asked about them, so that you see how well it has kept up.
+    """
+    from petiole.cli.commands.evaluate import note_left_out
+    from petiole.cli.commands.fit import check_place
+    from petiole.cli.io.labelled import make_roles
+    from petiole.cli.methods import load_model
+    from petiole.cli.truths import LabelledRows
+
+    with warnings_as_notes(quiet):
+        fitted = load_model(model, jobs)
+        _check_updatable(fitted, model)
+        check_place(output or model, "--output")
+        roles = make_roles(
+            target,
+            weight,
+            ids,
+            (),
+            (),
+            drop,
+            missing,
+            encoding,
+            signs=(separator, decimal, thousands),
+            drop_missing_target=drop_missing_target,
+        )
+        rows = LabelledRows(fitted, data, roles)
+        counts, n_rows, loss = _count(fitted, rows, quiet)
+        note_left_out(rows.n_left_out, quiet)
+        for line in rows.notes():
+            note(line, quiet)
+        changed = fitted.updated(counts, decay=decay)
+        changed.save(output or model)
+        if json or not quiet:
+            show(_answer(fitted, output or model, n_rows, loss, decay), json)
+
+
+def _check_updatable(model: Any, path: str) -> None:
+    if not hasattr(model, "counts_of"):
+        raise WrongInput(
+            f"{path}: a {type(model).__name__} is not updated; single trees, bagged trees, MOB-ESP and the probability "
+            "forest are. Fit it again on all rows"
+        )
+
+
+def _count(model: Any, rows: Any, quiet: bool) -> tuple[Any, int, float]:
+    """The counts of all rows, their number, and the log-loss that the model has on them before it counts them."""
+    import numpy as np
+
+    from petiole._table.judged import check_judged
+    from petiole.study.scoring import row_losses
+
+    counts, n_rows, losses = None, 0, []
+    for part in rows(quiet):
+        found = model.counts_of(part.table, part.labels, part.weights)
+        counts = found if counts is None else counts + found
+        judged = check_judged(part.labels, part.proba, labels=model.classes_, sample_weight=part.weights)
+        losses.append((row_losses(judged, None)["log_loss"], judged.weights))
+        n_rows += len(part.labels)
+    values, weights = (np.concatenate(pieces) for pieces in zip(*losses, strict=True))
+    return counts, n_rows, float(np.average(values, weights=weights))
+
+
+def _answer(model: Any, output: str, n_rows: int, loss: float, decay: float) -> Answer:
+    promised = getattr(model, "oob_log_loss_", None)
+    before = "" if promised is None else f"; at the fit it expected {promised:.4f}"
+    lines = [
+        f"{type(model).__name__}: log-loss of {n_rows:,} new rows before they were counted: {loss:.4f} bits{before}",
+        f"wrote {output}: {n_rows:,} rows added" + ("" if decay == 1 else f", earlier counts times {decay:g}"),
+    ]
+    found = {"file": output, "rows": n_rows, "log_loss_before": loss, "oob_log_loss": promised, "decay": decay}
+    return Answer(lines=lines, data=found)

@@ -1,0 +1,54 @@
+"""The commands that come after a comparison, for people to copy."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from petiole.cli.io.labelled import Labelled, Roles
+from petiole.study import METHODS
+
+MODEL_FILE = "model.petiole"
+
+
+def next_commands(study: Any, data: str, roles: Roles, table: Labelled, costs: str | None) -> list[str]:
+    """Fit what is recommended, or the best of petiole's methods, to all rows; predict and decide."""
+    chosen = study.result(study.recommended)
+    own = not chosen.is_peer and chosen.name in METHODS
+    method = chosen.name if own else study.petiole_winner
+    if method not in METHODS:
+        return []
+    columns = _columns(roles)
+    fit = ["petiole", "fit", data, *columns, "--method", method, "-o", MODEL_FILE]
+    decide = [] if costs is None else ["--costs", costs]
+    names = [part for name in table.ids for part in ("--id", _quoted(name))]
+    predict = ["petiole", "predict", MODEL_FILE, "NEW.csv", *names, *decide, "-o", "decisions.csv"]
+    return [shlex.join(fit), shlex.join(predict)]
+
+
+def _columns(roles: Roles) -> list[str]:
+    """The options about columns, as the user has given them."""
+    found = [] if roles.target is None else ["--target", roles.target]
+    found += [] if roles.weight is None else ["--weight", roles.weight]
+    named = (
+        ("--id", roles.ids),
+        ("--nominal", roles.categorical),
+        ("--numeric", roles.numeric),
+        ("--drop", roles.drop),
+    )
+    for option, names in named:
+        if names:
+            found += [option, ",".join(map(_quoted, names))]
+    if roles.missing is not None:
+        found += ["--missing", ",".join(map(_quoted, sorted(roles.missing - {""})))]
+    signs = (("--separator", roles.signs.separator), ("--decimal", roles.signs.decimal))
+    for option, sign in (*signs, ("--thousands", roles.signs.thousands)):
+        found += [] if sign is None else [option, sign]
+    found += ["--drop-missing-target"] if roles.drop_missing_target else []
+    found += [] if roles.bins is None else ["--target-bins", ",".join(f"{edge:g}" for edge in roles.bins)]
+    return found + ([] if roles.encoding is None else ["--encoding", roles.encoding])
+
+
+def _quoted(name: str) -> str:
+    """A name that has a comma in double quotes, as options with several names want it."""
+    return f'"{name}"' if "," in name else name

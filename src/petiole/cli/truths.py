@@ -1,0 +1,138 @@
+"""Rows with what a model says of them and what is true, in batches: for ``evaluate`` and ``update``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from petiole._table.number_texts import MISSING_LABELS
+from petiole.cli.errors import WrongInput
+from petiole.cli.io.labelled import NAMED_TARGET, Roles
+from petiole.cli.io.model_columns import ModelColumn, Names, find_encoder
+from petiole.cli.io.sources import Source, find_source
+from petiole.cli.scoring import Scored, Scorer
+
+MISSING = -1  # the code of a missing label
+
+
+@dataclass(frozen=True)
+class Truths:
+    """Some rows that have a class: what the model took and says, the labels, and the weights if there are any."""
+
+    table: Any
+    proba: NDArray[np.float64]
+    labels: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+
+class LabelledRows:
+    """Reads rows with labels for a model; the target is the one of the model's fit unless the user names another."""
+
+    def __init__(self, model: Any, data: str, roles: Roles) -> None:
+        self._source = find_source(data)
+        self._target = _target(roles, self._source, model)
+        self._roles = dataclasses.replace(roles, target=self._target)
+        others = [name for name in (self._target, roles.weight) if name]
+        self._scorer = Scorer(model, self._source, self._roles, others)
+        self._columns = self._scorer.columns
+        self._classes = model.classes_
+        missing = MISSING_LABELS if roles.missing is None else roles.missing
+        self._codes = Names(model.classes_.tolist(), sorted(missing))
+        self._bins = roles.bins or self._columns.format.target_bins
+        self._n_read = 0
+        self.n_left_out = 0  # rows without a class
+
+    @property
+    def names(self) -> list[str] | None:
+        """The columns that the model reads."""
+        return self._columns.names
+
+    def notes(self) -> list[str]:
+        """Lines about values that the model has not seen."""
+        return self._columns.notes()
+
+    def __call__(self, quiet: bool) -> Iterator[Truths]:
+        """Yield the rows, batch by batch."""
+        known = None if self._roles.weight else _weights_of_name(self._source)
+        for scored in self._scorer(quiet):
+            codes, kept = self._labels(scored.batch.texts(self._target))
+            weights = self._weights(scored)
+            if known is not None:
+                weights = known[self._n_read : self._n_read + len(kept)]
+            self._n_read += len(kept)
+            self.n_left_out += int((~kept).sum())
+            weights = weights if weights is None else weights[kept]
+            yield Truths(_some(scored.table, kept), scored.proba[kept], self._classes[codes[kept]], weights)
+
+    def _labels(self, texts: list[str | None]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The codes of the labels, and which rows have one."""
+        codes = self._codes.codes(self._cut(texts) if self._bins else texts)
+        kept = codes != MISSING if self._roles.drop_missing_target else np.ones(len(codes), dtype=bool)
+        wrong = (codes < 0) & kept
+        if wrong.any():
+            position = int(wrong.argmax())
+            raise self._unknown_label(texts[position], self._n_read + position + 1)
+        return codes, kept
+
+    def _cut(self, texts: list[str | None]) -> list[str | None]:
+        """The names of the classes into which numbers are cut, as at the fit."""
+        from petiole.datasets.targets import cut_into_classes
+
+        column = ModelColumn(None, number=self._columns.format.number_format(self._target))
+        numbers, bad = column.parse_numbers(texts, self._columns.markers)
+        if bad:
+            row, text = self._n_read + bad[0] + 1, texts[bad[0]]
+            raise WrongInput(f"--target {self._target}: row {row} of {self._source.label} has {text!r}, not a number")
+        names: list[str | None] = cut_into_classes(numbers, self._bins).tolist()
+        return names
+
+    def _weights(self, scored: Scored) -> NDArray[np.float64] | None:
+        if not self._roles.weight:
+            return None
+        found = scored.batch.values(self._roles.weight, ModelColumn(None), self._columns)
+        return found.values  # type: ignore[union-attr]
+
+    def _unknown_label(self, text: str | None, row: int) -> WrongInput:
+        target, label = self._target, self._source.label
+        classes = [str(name) for name in self._classes.tolist()]
+        known = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
+        if text is None or not text.strip():
+            return WrongInput(
+                f"--target {target}: row {row} of {label} has no class: remove it, or --drop-missing-target"
+            )
+        return WrongInput(f"--target {target}: row {row} of {label} has {text!r}, but the model's classes are {known}")
+
+
+def target_of(model: Any) -> str | None:
+    """The column of labels that a model was fitted to, where it knows its name."""
+    found: str | None = (getattr(find_encoder(model), "table_format", None) or {}).get("target")
+    return found
+
+
+def _target(roles: Roles, source: Source, model: Any) -> str:
+    """The column of labels: as said, that of the data set's name, or the one the model was fitted to."""
+    if roles.target is not None:
+        return roles.target
+    found = NAMED_TARGET if source.is_name else target_of(model)
+    if found is None:
+        raise WrongInput(f"--target is needed: say which column of {source.label} holds the class")
+    return found
+
+
+def _some(table: Any, kept: NDArray[np.bool_]) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    if kept.all():
+        return table
+    return table[kept] if isinstance(table, np.ndarray) else _safe_indexing(table, np.flatnonzero(kept))
+
+
+def _weights_of_name(source: Source) -> Any:
+    from petiole.datasets.loading import load_columns
+
+    return load_columns(source.text).description.weights if source.is_name else None

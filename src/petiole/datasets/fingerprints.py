@@ -1,0 +1,38 @@
+"""What tells whether two tables hold the same rows, however their columns, categories and classes are called."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from petiole.datasets.columns import Categorical, Values
+
+DIGITS = 9  # numbers that agree in so many digits are equal: copies differ in how they were written
+
+
+def fingerprint(columns: Mapping[str, Values], labels: Values) -> str:
+    """A hash of what the columns and the labels hold, for which names and the order of columns and rows do not matter.
+
+    >>> from petiole.datasets.columns import Numeric, from_names
+    >>> size, kind = Numeric(np.array([1.0, 2.0, 2.0])), from_names(np.array(["x", "y", "y"], dtype=object))
+    >>> other = from_names(np.array(["b", "a", "b"], dtype=object))
+    >>> one = fingerprint({"size": size, "kind": kind}, other)
+    >>> one == fingerprint({"a": kind, "b": size}, other), one == fingerprint({"size": size}, other)
+    (True, False)
+    """
+    digests = sorted(_contents(column) for column in columns.values())
+    whole = "\n".join([str(len(labels)), *digests, "class " + _contents(labels)])
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _contents(column: Values) -> str:
+    """Sorted numbers, or how often the categories occur; whole numbers of few values count as either."""
+    missing = int(column.is_missing.sum())
+    if isinstance(column, Categorical):
+        counts = np.bincount(column.codes[column.codes >= 0])
+        return f"{missing} categories {sorted(counts[counts > 0].tolist())}"
+    values = np.sort(column.values[~np.isnan(column.values)])
+    text = " ".join(f"{value + 0.0:.{DIGITS}g}" for value in values.tolist())
+    return f"{missing} numbers {hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,42 @@
+"""The public data sets of the experiments: how large they are, and what tells that a copy holds the same rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """A public data set.
+
+    Attributes
+    ----------
+    name, license : str
+    rows, features, classes : int
+    openml : int or None
+        Where OpenML has it, written down from memory; None if that is not known.
+    fingerprint : str or None
+        What its contents must be, by :func:`petiole.datasets.fingerprints.fingerprint`.
+    """
+
+    name: str
+    rows: int
+    features: int
+    classes: int
+    license: str
+    openml: int | None = None
+    fingerprint: str | None = None
+
+    @property
+    def can_be_fetched(self) -> bool:
+        return self.openml is not None and self.fingerprint is not None
+
+
+@lru_cache(maxsize=1)
+def public_sets() -> dict[str, PublicSet]:
+    """All of them, by name."""
+    text = resources.files("petiole.datasets").joinpath("files", "public.json").read_text(encoding="utf-8")
+    return {entry["name"]: PublicSet(**entry) for entry in json.loads(text)}
