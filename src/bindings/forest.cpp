@@ -19,6 +19,22 @@ constexpr std::pair<const char*, LeafCounts PackedTree::*> kCounts[] = {
     {"in_bag", &PackedTree::in_bag}, {"out_of_bag", &PackedTree::out_of_bag},
     {"spread_weights", &PackedTree::spread_weights}};
 
+// Of forests with oblique splits only.
+constexpr std::pair<const char*, Codes PackedTree::*> kProjectionCodes[] = {
+    {"n_terms", &PackedTree::n_terms}, {"projection_feature", &PackedTree::projection_feature}};
+
+void put_projections(const Forest& forest, nb::dict& state) {
+  for (const auto& [name, field] : kProjectionCodes)
+    store_codes(state, name, forest, [field = field](const PackedTree& t) -> const Codes& { return t.*field; });
+  store_numbers<double>(state, "projection_weight", forest, [](const PackedTree& t) -> const auto& { return t.projection_weight; });
+}
+
+void take_projections(const nb::dict& state, Forest& forest) {
+  const std::size_t n_trees = forest.trees.size();
+  for (const auto& [name, field] : kProjectionCodes) hand_out(forest, load_codes(state, name, n_trees), field);
+  hand_out(forest, load_numbers<double>(state, "projection_weight", n_trees), &PackedTree::projection_weight);
+}
+
 nb::dict to_state(const Forest& forest) {
   nb::dict state;
   state["n_classes"] = forest.n_classes;
@@ -28,6 +44,7 @@ nb::dict to_state(const Forest& forest) {
   store_numbers<double>(state, "threshold", forest, [](const PackedTree& t) -> const auto& { return t.threshold; });
   store_numbers<NodeId>(state, "child_nodes", forest, [](const PackedTree& t) -> const auto& { return t.child_nodes; });
   for (const auto& [name, field] : kCounts) store_counts(state, name, forest, field);
+  if (is_oblique(forest)) put_projections(forest, state);
   return state;
 }
 
@@ -41,6 +58,7 @@ Forest from_state(const nb::dict& state) {
   hand_out(forest, load_numbers<double>(state, "threshold", n_trees), &PackedTree::threshold);
   hand_out(forest, load_numbers<NodeId>(state, "child_nodes", n_trees), &PackedTree::child_nodes);
   for (const auto& [name, field] : kCounts) load_counts(state, name, forest, field);
+  if (state.contains("n_terms")) take_projections(state, forest);
   check(forest);
   return forest;
 }
@@ -104,6 +122,7 @@ void bind_forest(nb::module_& m) {
       .def_static("from_trees", &from_trees, "trees"_a, "n_classes"_a, "prior"_a)
       .def_static("joined", &joined, "forests"_a)
       .def_prop_ro("n_trees", [](const Forest& forest) { return forest.trees.size(); })
+      .def_prop_ro("is_oblique", &is_oblique, "Whether a split of a tree tests a sum of columns.")
       .def_prop_ro("n_classes", [](const Forest& forest) { return forest.n_classes; })
       .def("state", &to_state, "Everything as arrays by name.")
       .def("tree", &unpacked, "index"_a, "The arrays of one tree.")

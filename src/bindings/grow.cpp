@@ -32,6 +32,10 @@ void bind_grow(nb::module_& m) {
       .value("gini", Criterion::gini)
       .value("kearns_mansour", Criterion::kearns_mansour)
       .value("gain_ratio", Criterion::gain_ratio);
+  nb::enum_<Splits>(m, "Splits")
+      .value("best", Splits::best)
+      .value("oblique", Splits::oblique)
+      .value("random", Splits::random);
   nb::enum_<NominalSplits>(m, "NominalSplits")
       .value("multiway", NominalSplits::multiway)
       .value("binary", NominalSplits::binary);
@@ -45,6 +49,7 @@ void bind_grow(nb::module_& m) {
   nb::class_<GrowOptions>(m, "GrowOptions")
       .def(nb::init<>())
       .def_rw("criterion", &GrowOptions::criterion)
+      .def_rw("splits", &GrowOptions::splits)
       .def_rw("nominal_splits", &GrowOptions::nominal_splits)
       .def_rw("missing", &GrowOptions::missing)
       .def_rw("max_depth", &GrowOptions::max_depth)

@@ -3,6 +3,30 @@
 
 namespace petiole::bindings {
 
+namespace {
+
+void put_projections(Tree&& tree, nb::dict& arrays) {
+  std::vector<std::int32_t> feature;
+  std::vector<double> weight;
+  for (const ProjectionTerm& term : tree.projection) {
+    feature.push_back(term.feature);
+    weight.push_back(term.weight);
+  }
+  arrays["projection_start"] = to_numpy(std::move(tree.projection_start));
+  arrays["projection_feature"] = to_numpy(std::move(feature));
+  arrays["projection_weight"] = to_numpy(std::move(weight));
+}
+
+void take_projections(const nb::dict& arrays, Tree& tree) {
+  const auto feature = nb::cast<Vector<std::int32_t>>(arrays["projection_feature"]);
+  const auto weight = nb::cast<Vector<double>>(arrays["projection_weight"]);
+  if (feature.shape(0) == 0) return;
+  tree.projection_start = as_vector(nb::cast<Vector<std::int32_t>>(arrays["projection_start"]));
+  for (std::size_t t = 0; t < feature.shape(0); ++t) tree.projection.push_back({feature.data()[t], weight.data()[t]});
+}
+
+}  // namespace
+
 nb::dict to_arrays(Tree&& tree) {
   const std::size_t n_nodes = tree.n_nodes();
   nb::dict arrays;
@@ -13,6 +37,7 @@ nb::dict to_arrays(Tree&& tree) {
   arrays["missing_branch"] = to_numpy(std::move(tree.missing_branch));
   arrays["category_start"] = to_numpy(std::move(tree.category_start));
   arrays["category_branch"] = to_numpy(std::move(tree.category_branch));
+  if (!tree.projection.empty()) put_projections(std::move(tree), arrays);
   arrays["inbag_class_counts"] = to_numpy(std::move(tree.counts)).attr("reshape")(n_nodes, tree.n_classes);
   return arrays;
 }
@@ -21,6 +46,7 @@ Tree from_arrays(const nb::dict& arrays) {
   const auto ints = [&](const char* name) { return as_vector(nb::cast<Vector<std::int32_t>>(arrays[name])); };
   const auto counts = nb::cast<Table>(arrays["inbag_class_counts"]);
   Tree tree;
+  if (arrays.contains("projection_start")) take_projections(arrays, tree);
   tree.n_classes = static_cast<int>(counts.shape(1));
   tree.feature = ints("feature");
   tree.threshold = as_vector(nb::cast<Vector<double>>(arrays["threshold"]));

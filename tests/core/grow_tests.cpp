@@ -1,6 +1,8 @@
 // Growing: threads, odd shapes, rounding and interrupts.
 #include "grow/code_block.hpp"
+#include "forest/router.hpp"
 #include "soft/route.hpp"
+#include "tree/route.hpp"
 
 #include "support.hpp"
 
@@ -116,9 +118,39 @@ void test_code_blocks() {
   }
 }
 
+// Tests that are drawn for a node: threads, counts that add up, and rows in the leaves that counted them.
+void test_drawn_splits() {
+  Engine engine(8);
+  for (int round = 0; round < 60; ++round) {
+    Sample sample(engine, 1 + below(engine, round % 10 == 0 ? 9000 : 400), 2 + below(engine, 5), 2 + below(engine, 5));
+    GrowOptions options = random_options(engine, sample.dataset.n_classes);
+    options.splits = round % 2 == 0 ? Splits::oblique : Splits::random;
+    CodingOptions coding;
+    if (round % 5 == 0) coding.max_bins = 8;
+    const Tree tree = sample.grow_with(options, coding, 1);
+    CHECK(same_structure(tree, sample.grow_with(options, coding, 3)));
+    check_children_add_up(tree);
+    if (!sample.dataset.weights.empty()) continue;
+    std::vector<double> counts(tree.counts.size(), 0.0);
+    Router(tree).count(sample.dataset.matrix, sample.dataset.labels.data(), nullptr, tree.n_classes, counts.data());
+    CHECK(near(counts, tree.counts, 1e-6) || options.missing == Missing::fractional);
+    ForestOptions forest = random_forest_options(engine);
+    const GrownForest grown = sample.forest_with(4, options, forest, 1);
+    const GrownForest again = sample.forest_with(4, options, forest, 3);
+    check(grown.forest);
+    for (std::size_t t = 0; t < 4; ++t) {
+      CHECK(same(grown.forest.trees[t], again.forest.trees[t], sample.dataset.n_classes));
+      ThreadPool pool(1);
+      const Members found = ForestRouter(grown.forest, pool).members(sample.dataset.matrix, pool);
+      CHECK(leaf_shares(found.trees[t].reach).leaf == leaf_shares(grown.members.trees[t].reach).leaf);
+    }
+  }
+}
+
 }  // namespace
 
 void grow_tests() {
+  test_drawn_splits();
   test_threads_do_not_matter();
   test_odd_shapes();
   test_rounding_is_no_row();

@@ -173,7 +173,9 @@ inline bool same_structure(const Tree& a, const Tree& b) {
     good &= a.threshold[i] == b.threshold[i] || (std::isnan(a.threshold[i]) && std::isnan(b.threshold[i]));
   return good && a.n_classes == b.n_classes && a.feature == b.feature && a.child_start == b.child_start &&
          a.child_nodes == b.child_nodes && a.missing_branch == b.missing_branch && a.category_start == b.category_start &&
-         a.category_branch == b.category_branch;
+         a.category_branch == b.category_branch && a.projection_start == b.projection_start &&
+         std::equal(a.projection.begin(), a.projection.end(), b.projection.begin(), b.projection.end(),
+                    [](const ProjectionTerm& x, const ProjectionTerm& y) { return x.feature == y.feature && x.weight == y.weight; });
 }
 
 inline bool same(const Tree& a, const Tree& b) {

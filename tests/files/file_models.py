@@ -152,6 +152,7 @@ MAKERS = {
     "pet_class_weight": lambda: _plain(PETClassifier(split_class_weight={0: 2.0, 1: 1, 2: np.float32(0.5)})),
     "pet_priors": lambda: _plain(PETClassifier(smoothing=Laplace(prior=np.array([0.5, 1.0, 2.0])))),
     "pet_from_sklearn": _from_sklearn,
+    "pet_oblique": lambda: _mixed(PETClassifier(splits="oblique", max_depth=4, random_state=0)),
     "bagged": lambda: _mixed(BaggedPETClassifier(4, random_state=0), sample_weight=weights()),
     "bagged_out_of_bag": lambda: _plain(BaggedPETClassifier.eb_pets(n_estimators=12, oob_score=True, random_state=0)),
     "bagged_voting": lambda: _plain(BaggedPETClassifier(4, voting="laplace", warm_start=True, random_state=0)),
@@ -162,12 +163,16 @@ MAKERS = {
     ),
     "bagged_m_branch": lambda: _plain(BaggedPETClassifier(3, smoothing=MBranch(M="honest"), random_state=0)),
     "bagged_merged": _merged,
+    "bagged_oblique": lambda: _mixed(BaggedPETClassifier(4, splits="oblique", random_state=0)),
     "mob_esp": lambda: _mixed(MOBESPClassifier(6, oob_weight="auto", rows="shared", random_state=0)),
     "mob_esp_weights": lambda: _plain(MOBESPClassifier(6, random_state=0), sample_weight=weights()),
     "mob_esp_from_ensemble": _from_ensemble,
     "probability_forest": lambda: _mixed(ProbabilityForestClassifier(12, oob_score=True, random_state=0)),
     "probability_forest_one_kind": lambda: _plain(
         ProbabilityForestClassifier(6, max_features="sqrt", components=["raw", "eb"], random_state=0)
+    ),
+    "probability_forest_oblique": lambda: _plain(
+        ProbabilityForestClassifier(6, splits="oblique", max_features="sqrt", random_state=0)
     ),
     "boosted": lambda: _mixed(
         BoostedPETClassifier(0.2, max_iter=20, n_folds=3, random_state=0), sample_weight=weights()

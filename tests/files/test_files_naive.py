@@ -15,7 +15,9 @@ def rows_of(queries):
     return [[None if isinstance(value, float) and np.isnan(value) else value for value in row] for row in listed]
 
 
-@pytest.mark.parametrize("name", ["pet", "pet_c45_mixed", "pet_separate_binary", "pet_hdp", "pet_from_sklearn"])
+@pytest.mark.parametrize(
+    "name", ["pet", "pet_c45_mixed", "pet_separate_binary", "pet_hdp", "pet_from_sklearn", "pet_oblique"]
+)
 def test_a_tree_by_the_page(name, tmp_path):
     model, queries = made(name)
     model.save(tmp_path / "model")
@@ -28,9 +30,11 @@ def test_a_tree_by_the_page(name, tmp_path):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("missing", ["fractional", "separate"])
-def test_a_forest_by_the_page(seed, missing, tmp_path):
+@pytest.mark.parametrize("splits", ["best", "oblique"])
+def test_a_forest_by_the_page(seed, missing, splits, tmp_path):
     options = {
         "missing": missing,
+        "splits": splits,
         "min_samples_leaf": 1,
         "count": ["copies", "distinct"][seed % 2],
     }
@@ -48,13 +52,13 @@ def test_the_page_names_what_files_hold(tmp_path):
 
     page = (Path(__file__).parents[2] / "docs" / "model_files.md").read_text(encoding="utf-8")
     X, y = numbers()
-    BaggedPETClassifier(2).fit(X, y).save(tmp_path / "model")
+    BaggedPETClassifier(2, splits="oblique").fit(X, y).save(tmp_path / "model")
     forest = naive_files.read(tmp_path / "model")[1]["state"]["trees_"]["state"]["forest"]
     for name in forest:
         parts = name.removesuffix("_size").split("_")
         stem = name.removesuffix("_size")
         shown = stem if f"`{stem}`" in page else f"<counts>_{parts[-1]}"
         assert f"`{shown}`" in page or stem in ("n_classes", "n_trees"), name
-    PETClassifier().fit(X, y).save(tmp_path / "model")
+    PETClassifier(splits="oblique").fit(X, y).save(tmp_path / "model")
     for name in naive_files.read(tmp_path / "model")[1]["state"]["tree_"]["state"]:
         assert f"`{name}`" in page, name

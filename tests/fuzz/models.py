@@ -189,6 +189,7 @@ def _growth(draw: Draw, problem: Problem) -> dict[str, Any]:
         "min_samples_leaf": lambda: draw.one(1, 1, 1.5, 5, problem.n_rows + 1, 1e9, 1e300),
         "max_features": lambda: draw.one(None, "sqrt", "log2", 1, 3, 10**12, 0.5, 1e-9),
         "max_bins": lambda: draw.one(None, 2, 3, 255, 10**12),
+        "splits": lambda: draw.one("oblique", "random"),
         "nominal_splits": lambda: draw.one("multiway", "binary"),
         "missing": lambda: draw.one("fractional", "separate"),
         "threshold": lambda: draw.one("midpoint", "data"),
@@ -218,7 +219,7 @@ def _pet(draw: Draw, problem: Problem) -> PETClassifier:
     extra = {"pruning_fraction": lambda: draw.one(0.01, 0.5, 0.99)}
     model = PETClassifier(smoothing=random_smoothing(draw, problem), **_growth(draw, problem), **draw.some(extra))
     if draw.chance(0.1) and model.pruning != "pruning_set":
-        model.set_params(random_state=None, max_features=None)  # nothing is drawn then
+        model.set_params(random_state=None, max_features=None, splits="best")  # nothing is drawn then
     return model
 
 

@@ -45,6 +45,9 @@ def assert_same_tree(slow: naive.Node, fast: Tree, node: int = 0, where: str = "
     assert fast.missing_branch[node] == slow.missing_branch, where
     table = fast.category_branch[fast.category_start[node] : fast.category_start[node + 1]].tolist()
     assert table == list(slow.category_branch or []), f"{where}: {table}, naive {slow.category_branch}"
+    terms = slice(fast.projection_start[node], fast.projection_start[node + 1])
+    projection = list(zip(fast.projection_feature[terms].tolist(), fast.projection_weight[terms].tolist(), strict=True))
+    assert projection == (slow.projection or []), f"{where}: {projection}, naive {slow.projection}"
     children = fast.children(node)
     assert len(children) == len(slow.children), where
     for branch, (child, slow_child) in enumerate(zip(children, slow.children, strict=True)):

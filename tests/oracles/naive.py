@@ -15,6 +15,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+import naive_drawn
+
 TIE = 1e-10  # a later score must beat the best one by more than this
 WTOL = 1e-9  # rounding allowed when weights are compared
 SHARE_TOL = 1e-12  # class shares nearer than this are the same share
@@ -33,6 +35,8 @@ class GrowOptions:
     missing: str = "fractional"  # fractional | separate
     threshold: str = "midpoint"  # midpoint | data
     split_class_weight: Array | None = None
+    splits: str = "best"  # best | oblique | random
+    seed: int = 0  # of what the last two draw
 
 
 @dataclass(eq=False)  # compared by identity, so that nodes can be keys of a dict
@@ -44,6 +48,7 @@ class Node:
     category_branch: list[int] | None = None  # nominal test: child of each category, -1: as if missing
     missing_branch: int = -1  # child of the missing values, -1: spread over all children
     children: list["Node"] = field(default_factory=list)
+    projection: list[tuple[int, float]] | None = None  # what is compared with the threshold is this sum
 
     @property
     def weight(self) -> float:
@@ -124,6 +129,7 @@ class Candidate:
     cut: float = nan  # threshold of a numeric attribute
     category_branch: list[int] | None = None
     missing_branch: int = -1
+    projection: list[tuple[int, float]] | None = None
 
     @property
     def ratio(self) -> float:
@@ -168,7 +174,8 @@ def threshold_between(a: float, b: float, column: Column, options: GrowOptions) 
     return max(v for v in column.training_values if v <= middle)  # NaN <= middle is false
 
 
-def best_numeric(column: Column, options: GrowOptions) -> Candidate | None:
+def best_numeric(column: Column, options: GrowOptions, only: float | None = None) -> Candidate | None:
+    """The best cut of all, or the only one that is allowed."""
     is_missing = np.isnan(column.values)
     known, missing = column.counts(~is_missing), column.counts(is_missing)
     separate = options.missing == "separate" and missing.sum() > 0
@@ -177,9 +184,11 @@ def best_numeric(column: Column, options: GrowOptions) -> Candidate | None:
 
     cuts = []
     for a, b in pairwise(np.unique(column.values[~is_missing])):
+        if only is not None and not a <= only < b:
+            continue
         low, high = column.counts(column.values <= a), column.counts(column.values >= b)
         if at_least(low.sum(), side) and at_least(high.sum(), side):
-            cut = threshold_between(a, b, column, options)
+            cut = threshold_between(a, b, column, options) if only is None else only
             missing_branch = 2 if separate else -1
             branches = [low, high, *extra]
             cuts.append(candidate(branches, unknown, options, cut=cut, missing_branch=missing_branch))
@@ -263,6 +272,23 @@ def best_cut(column: Column, options: GrowOptions) -> Candidate | None:
     return multiway(column, options) if options.nominal_splits == "multiway" else best_subset(column, options)
 
 
+def best_of_drawn(column: Column, test: naive_drawn.Test, options: GrowOptions) -> Candidate | None:
+    """The candidate of a column of which only a drawn test is tried."""
+    if not naive_drawn.varies(column.values):
+        return None
+    shown = Column(test.values, column.y, column.w, column.n_classes, 0, test.values)
+    best = best_numeric(shown, options, None if np.isnan(test.cut) else test.cut)
+    if best is None:
+        return None
+    best.projection = test.projection
+    if test.places is not None:
+        branch = {code: int(place > test.cut) for code, place in test.places.items()}
+        *best.category_branch, missing_branch = [branch.get(c, -1) for c in range(column.n_categories + 1)]
+        best.missing_branch = missing_branch if options.missing == "separate" else -1
+        best.cut = nan
+    return best
+
+
 def numeric_candidate(values, y, w, n_classes: int, options: GrowOptions) -> dict | None:
     """Numbers of the best cut of one numeric attribute in a node that is the whole training set."""
     return nominal_candidate(values, y, w, 0, n_classes, options)
@@ -299,6 +325,8 @@ def choose_by_ratio(cuts: dict[int, Candidate], many_valued: list[bool]) -> int 
 def branch_of(node: Node, row: Array) -> int:
     """The child of a row, -1 if the row must be spread over all children."""
     value = row[node.feature]
+    if node.projection is not None:
+        value = sum(weight * row[j] for j, weight in node.projection)
     if np.isnan(value):
         return node.missing_branch
     if node.category_branch is None:
@@ -346,11 +374,17 @@ def grow(X: Array, y: Array, w: Array, n_categories: list[int], n_classes: int, 
         at_node, weights = list(rows), np.array(list(rows.values()))
         return Column(X[at_node, j], y[at_node], weights, n_classes, n_categories[j], X[:, j])
 
-    def grow_node(rows: Rows, depth: int) -> Node:
+    def cut_of(rows: Rows, j: int, key: int) -> Candidate | None:
+        test = None
+        if options.splits != "best":
+            test = naive_drawn.drawn_test(X, w, n_categories, list(rows), j, key, options)
+        return best_cut(column(rows, j), options) if test is None else best_of_drawn(column(rows, j), test, options)
+
+    def grow_node(rows: Rows, depth: int, key: int) -> Node:
         node = Node(class_counts(rows, y, n_classes), depth)
         if must_be_leaf(node, options):
             return node
-        cuts = {j: best_cut(column(rows, j), options) for j in range(X.shape[1])}
+        cuts = {j: cut_of(rows, j, key) for j in range(X.shape[1])}
         cuts = {j: cut for j, cut in cuts.items() if cut is not None}
         chosen = choose(cuts, many_valued, options)
         if chosen is None:
@@ -358,10 +392,12 @@ def grow(X: Array, y: Array, w: Array, n_categories: list[int], n_classes: int, 
         cut = cuts[chosen]
         node.feature, node.threshold = chosen, cut.cut
         node.category_branch, node.missing_branch = cut.category_branch, cut.missing_branch
-        node.children = [grow_node(p, depth + 1) for p in distribute(node, cut.n_children, rows, X, w)]
+        node.projection = cut.projection
+        parts = distribute(node, cut.n_children, rows, X, w)
+        node.children = [grow_node(p, depth + 1, naive_drawn.derived(key, c + 1)) for c, p in enumerate(parts)]
         return node
 
-    return grow_node({i: float(v) for i, v in enumerate(w)}, 0)
+    return grow_node({i: float(v) for i, v in enumerate(w)}, 0, naive_drawn.mix(options.seed))
 
 
 def must_be_leaf(node: Node, options: GrowOptions) -> bool:
@@ -418,7 +454,7 @@ def rebuilt(node: Node, counts: Array, depth: int, children: list[Node]) -> Node
     if not children:
         return Node(counts.copy(), depth)
     test = (node.feature, node.threshold, node.category_branch, node.missing_branch)
-    return Node(counts.copy(), depth, *test, children)
+    return Node(counts.copy(), depth, *test, children, node.projection)
 
 
 def cut_where(node: Node, becomes_leaf: Callable[[Node], bool]) -> Node:

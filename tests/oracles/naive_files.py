@@ -76,7 +76,7 @@ def leaves(tree, x, node=0, weight=1.0):
     if tree["feature"][node] < 0:
         return [(node, weight)]
     children = tree["child_nodes"][tree["child_start"][node] : tree["child_start"][node + 1]]
-    branch = _branch(tree, node, x[tree["feature"][node]])
+    branch = _branch(tree, node, _tested_value(tree, node, x))
     if branch >= 0:
         return leaves(tree, x, children[branch], weight)
     shares = [tree["spread_weights"][child] for child in children]
@@ -88,6 +88,13 @@ def leaves(tree, x, node=0, weight=1.0):
         if share > 0
         for found in leaves(tree, x, child, weight * share)
     ]
+
+
+def _tested_value(tree, node, x):
+    begin, end = tree["projection_start"][node : node + 2] if "projection_start" in tree else (0, 0)
+    if begin == end:
+        return x[tree["feature"][node]]
+    return sum(tree["projection_weight"][term] * x[tree["projection_feature"][term]] for term in range(begin, end))
 
 
 def _branch(tree, node, value):
@@ -161,6 +168,12 @@ def _unpack_tree(part, n_classes):
         n_categories = part["n_categories"][split] if n and part["n_categories"] else 0
         tree["category_start"].append(tree["category_start"][-1] + n_categories)
         split += n > 0
+    if part.get("n_terms"):
+        of_splits = iter(part["n_terms"])
+        tree["projection_start"] = [0]
+        for n in part["n_children"]:
+            tree["projection_start"].append(tree["projection_start"][-1] + (next(of_splits) if n else 0))
+        tree |= {name: part[name] for name in ("projection_feature", "projection_weight")}
     tree["category_branch"] = [branch - 1 for branch in part["category_branch"]]
     tree["child_nodes"] = part["child_nodes"] or _walk_order(part["n_children"])
     tree["inbag_class_counts"] = _node_counts(tree, _leaf_counts(part, "in_bag", n_classes))

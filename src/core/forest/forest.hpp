@@ -101,6 +101,9 @@ struct PackedTree {
   Codes missing_branch;                // plus one; empty: missing values are spread everywhere
   Codes n_categories;                  // empty: there is no categorical split
   Codes category_branch;               // plus one
+  Codes n_terms;                       // of oblique splits' projections; empty: there is none
+  Codes projection_feature;
+  std::vector<double> projection_weight;
   std::vector<NodeId> child_nodes;     // empty: children are where TreeBuilder puts them
   LeafCounts in_bag, out_of_bag;
   LeafCounts spread_weights;  // one number per leaf; empty: the sums of in_bag
@@ -177,6 +180,9 @@ struct Forest {
   int n_classes = 0;
   std::vector<PackedTree> trees;
 };
+
+// Whether a split of a tree tests a projection.
+bool is_oblique(const Forest& forest);
 
 // The trees of several forests, which have the same classes.
 Forest joined(const std::vector<const Forest*>& forests);

@@ -1,7 +1,13 @@
 // Forests as a whole: put together, and added up over their trees.
 #include "forest/forest.hpp"
 
+#include <algorithm>
+
 namespace petiole {
+
+bool is_oblique(const Forest& forest) {
+  return std::any_of(forest.trees.begin(), forest.trees.end(), [](const PackedTree& tree) { return !tree.n_terms.empty(); });
+}
 
 Forest joined(const std::vector<const Forest*>& forests) {
   Forest all;

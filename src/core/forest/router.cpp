@@ -10,6 +10,14 @@ namespace {
 constexpr std::size_t kRowsPerBlock = 1024;
 constexpr std::size_t kFewRows = 4;  // up to this many rows are walked one by one, through several trees side by side
 
+// The rows of a block by themselves.
+Matrix rows_of(const Matrix& queries, const ForestRouter::Block& block) {
+  Matrix rows = queries;
+  rows.n_rows = static_cast<std::int64_t>(block.n);
+  queries.visit([&](const auto* data) { rows.data = data + block.begin * queries.row_stride; });
+  return rows;
+}
+
 }  // namespace
 
 ForestRouter::OneTree::OneTree(const Tree& tree) : general(tree) {
@@ -126,7 +134,7 @@ void ForestRouter::walk(const Matrix& queries, Scratch& scratch) const {
     auto& complete = scratch.complete;
     complete.clear();
     bool exact = true;
-    for (std::size_t r = 0; r < block.n; ++r) {
+    for (RowId r = 0; r < block.n; ++r) {
       if (scratch.incomplete[r]) continue;
       complete.push_back(r);
       exact &= !scratch.rounded[r];
@@ -143,9 +151,10 @@ void ForestRouter::walk(const Matrix& queries, Scratch& scratch) const {
         else
           walk_rows<false>(trees_[t], scratch, reach);
       }
-      if (!few && (!narrow || !exact)) {
+      if (!few && !narrow) trees_[t].general.reach(rows_of(queries, block), complete.data(), complete.size(), true, reach);
+      if (!few && narrow && !exact) {
         for (const std::size_t r : complete)
-          if (!narrow || reach.leaves()[r] < 0) trees_[t].general.reach_spread(row_at(r), queries.column_stride, r, reach);
+          if (reach.leaves()[r] < 0) trees_[t].general.reach_spread(row_at(r), queries.column_stride, r, reach);
       }
       if (complete.size() == block.n) continue;
       for (std::size_t r = 0; r < block.n; ++r)

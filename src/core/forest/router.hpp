@@ -67,7 +67,7 @@ class ForestRouter {
     Block block;
     std::vector<float> values;  // the block's rows rounded down, one after the other
     std::vector<std::uint8_t> rounded, incomplete;  // by row
-    std::vector<std::size_t> complete;  // rows without missing values
+    std::vector<RowId> complete;  // rows without missing values
   };
 
   void walk(const Matrix& queries, Scratch& scratch) const;

@@ -100,7 +100,7 @@ PackedTree TreeCounter::count(Tree& tree, Scratch& scratch, Members::OfTree* mem
 
 // Single-precision rows, all complete, through a tree of thresholds.
 bool TreeCounter::walks_narrow(const Tree& tree) const {
-  return !can_spread_ && dataset_.matrix.is_float32 && tree.n_nodes() > 1 &&
+  return !can_spread_ && dataset_.matrix.is_float32 && tree.n_nodes() > 1 && tree.projection.empty() &&
          NarrowStep::fits(tree.n_nodes(), dataset_.matrix.n_columns);
 }
 

@@ -5,12 +5,16 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "grow/class_counts.hpp"
 #include "grow/divide.hpp"
 #include "grow/draw.hpp"
+#include "grow/drawn_tests.hpp"
 #include "grow/partition.hpp"
 #include "grow/routing.hpp"
 #include "grow/split.hpp"
+#include "grow/task.hpp"
 #include "grow/twig.hpp"
+#include "grow/view_rows.hpp"
 #include "grow/whole_weights.hpp"
 
 namespace petiole {
@@ -20,35 +24,11 @@ namespace {
 constexpr std::uint64_t kParallelCells = 1 << 15;
 
 template <class W>
-struct Task {
-  NodeId node = 0;
-  int depth = 0;
-  std::uint64_t key = 0;
-  Window<W> window;
-  std::vector<W> class_counts{};  // as those of a child
-  bool divides_rows = false;      // it comes from a twig, which cannot do that
-};
-
-// A node of a twig.
-struct TwigTask {
-  NodeId node = 0;
-  int depth = 0;
-  std::uint64_t key = 0;
-  Slots slots = 0;
-};
-
-// Where growth begins: the key of the first node, and the weight of the dataset that it belongs to (0: of the sample).
-struct Start {
-  std::uint64_t key = 0;
-  double dataset_weight = 0;
-};
-
-template <class W>
 class Grower {
  public:
-  Grower(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
-      : dataset_(dataset), options_(options), pool_(pool), rules_(dataset, options),
-        scratch_(static_cast<std::size_t>(pool.n_threads())) {}
+  Grower(const Dataset& dataset, const GrowOptions& options, const DrawnTests& tests, ThreadPool& pool)
+      : dataset_(dataset), options_(options), tests_(tests), pool_(pool), rules_(dataset, options),
+        scratch_(static_cast<std::size_t>(pool.n_threads())), made_(scratch_.size()) {}
 
   Tree grow(Multiplicity multiplicity, Start start, Interrupt& interrupt, Placement* placement) {
     multiplicity_ = multiplicity;
@@ -108,26 +88,6 @@ class Grower {
         std::all_of(context_.many_valued.begin(), context_.many_valued.end(), [](auto many) { return many; });
   }
 
-  // The weight of each class at a node, in class_counts_.
-  void count_classes(const Window<W>& window) {
-    const Entry<W>* entries = window.entries();
-    const std::uint32_t n = window.size();
-    // Rows of one class often follow each other, and adding to the same number has to wait for the last addition: so there
-    // are two of each.
-    const auto width = static_cast<std::size_t>(dataset_.n_classes);
-    class_counts_.assign(2 * width, W{0});
-    W* even = class_counts_.data();
-    W* odd = even + width;
-    std::uint32_t i = 0;
-    for (; i + 1 < n; i += 2) {
-      even[entries[i].label] += entries[i].weight;
-      odd[entries[i + 1].label] += entries[i + 1].weight;
-    }
-    if (i < n) even[entries[i].label] += entries[i].weight;
-    for (std::size_t k = 0; k < width; ++k) even[k] += odd[k];
-    class_counts_.resize(width);
-  }
-
   void keep_counts(NodeId node) {
     if (builder_.keeps_counts()) std::copy(class_counts_.begin(), class_counts_.end(), builder_.counts(node));
   }
@@ -161,7 +121,7 @@ class Grower {
     Window<W>& window = task.window;
     if (window.size() <= kTwigRows && !task.divides_rows) return grow_twig(task);
     if (task.class_counts.empty())
-      count_classes(window);
+      petiole::count_classes(window, dataset_.n_classes, class_counts_);
     else
       class_counts_.swap(task.class_counts);
     keep_counts(task.node);
@@ -221,6 +181,10 @@ class Grower {
     twig_cuts_.resize(columns_.size());
     for (std::size_t i = first; i < columns_.size(); ++i) {
       const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(columns_[i])];
+      if (tests_.replaces(column)) {
+        search_made(task, i);
+        continue;
+      }
       if (!column.categorical && !has_missing(column, columns_[i], task)) {
         candidates_[i] = twig_.find(columns_[i], twig_cuts_[i]);
         continue;
@@ -230,7 +194,23 @@ class Grower {
     }
   }
 
+  void search_made(const TwigTask& task, std::size_t i) {
+    if (make_twig_codes(task, columns_[i])) {
+      candidates_[i] = twig_.find(made_in_twig_.codes, twig_cuts_[i]);
+      candidates_[i].column = columns_[i];
+      return;
+    }
+    if (view_.n == 0) view_node(task);
+    search_made(0, i, 1);
+  }
+
+  // Makes what is searched for a column of the twig's frame. Returns whether no value is missing.
+  bool make_twig_codes(const TwigTask& task, std::int32_t index) {
+    return made_in_twig_.make(tests_, key_, twig_, twig_.frame().columns[static_cast<std::size_t>(index)], task.slots);
+  }
+
   bool has_missing(const FrameColumn& column, std::int32_t index, const TwigTask& task) {
+    if (tests_.replaces(column)) return !make_twig_codes(task, index);
     return column.has_missing && (twig_.missing(index) & task.slots) != 0;
   }
 
@@ -258,12 +238,20 @@ class Grower {
     for_each_slot(task.slots, [&](std::uint32_t slot) { class_counts_[twig_.label(slot)] += twig_.weight(slot); });
   }
 
+  void put_sides(const TwigTask& task, const TwigSides& sides) {
+    twig_branches_.push_back(sides.left);
+    twig_branches_.push_back(task.slots & ~sides.left);
+  }
+
   void split(const TwigTask& task, std::size_t chosen) {
     const Candidate& candidate = candidates_[chosen];
     const FrameColumn& column = twig_.frame().columns[static_cast<std::size_t>(candidate.column)];
     twig_branches_.clear();
     SplitRule rule;
-    if (column.categorical) {
+    if (tests_.replaces(column)) {  // has_missing has made its codes
+      put_sides(task, twig_.sides_of(made_in_twig_.codes, twig_cuts_[chosen]));
+      made_in_twig_.drawn.describe(twig_cuts_[chosen].low, rule);
+    } else if (column.categorical) {
       Routing routing = route_categorical(column, candidate);
       rule = std::move(routing.rule);
       twig_branches_.assign(static_cast<std::size_t>(routing.n_children), Slots{0});
@@ -274,8 +262,7 @@ class Grower {
     } else {
       const TwigSides sides = twig_.sides_of(candidate.column, twig_cuts_[chosen]);
       rule.threshold = rules_.threshold(twig_.frame(), column, twig_.row(sides.low), twig_.row(sides.high));
-      twig_branches_.push_back(sides.left);
-      twig_branches_.push_back(task.slots & ~sides.left);
+      put_sides(task, sides);
     }
     rule.feature = column.feature;
     const NodeId first = builder_.split(task.node, rule, static_cast<int>(twig_branches_.size()));
@@ -283,29 +270,16 @@ class Grower {
       twig_pending_.push_back({first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
   }
 
-  // Numbers the labels among the classes present at the node, as class_counts_ has them.
   void view_rows(const Frame& frame, const Entry<W>* entries, std::uint32_t n) {
-    view_.frame = &frame;
-    view_.entries = entries;
-    view_.n = n;
-    view_.class_totals.clear();
-    view_.class_scale.clear();
-    view_.weight = 0;
-    local_class_.resize(class_counts_.size());
-    for (std::size_t k = 0; k < local_class_.size(); ++k) {
-      local_class_[k] = static_cast<ClassId>(view_.class_totals.size());
-      if (class_counts_[k] <= 0) continue;
-      view_.class_totals.push_back(class_counts_[k]);
-      view_.class_scale.push_back(options_.class_scale.empty() ? 1.0 : options_.class_scale[k]);
-      view_.weight += static_cast<double>(class_counts_[k]);
-    }
-    view_.local_class = view_.class_totals.size() == local_class_.size() ? nullptr : local_class_.data();
+    show_rows(frame, entries, n, class_counts_, options_.class_scale, local_class_, view_);
   }
 
   // search(first) fills candidates_ for columns_[first..].
   template <class Search>
   void find_candidates(std::uint64_t key, const Frame& frame, Search&& search) {
     const auto n_features = static_cast<int>(dataset_.columns.size());
+    if (tests_.any()) leave_node();
+    key_ = key;
     if (options_.max_features == 0 || options_.max_features >= n_features) {
       columns_.resize(frame.columns.size());
       std::iota(columns_.begin(), columns_.end(), 0);
@@ -320,6 +294,7 @@ class Grower {
     const std::size_t n = columns_.size() - first;
     if (n == 0) return;
     const auto body = [&](std::size_t thread, std::size_t begin, std::size_t n_columns) {
+      if (tests_.any()) return search_made(thread, begin, n_columns);
       petiole::find_candidates(context_, view_, &columns_[begin], n_columns, scratch_[thread], &candidates_[begin]);
     };
     if (pool_.n_threads() == 1 || std::uint64_t{view_.n} * n < kParallelCells) return body(0, first, n);
@@ -330,26 +305,46 @@ class Grower {
     for (std::size_t i = first; i < columns_.size(); ++i) candidates_[i].left_known = false;  // it is in threads' scratch
   }
 
+  void leave_node() {
+    for (MadeColumn& made : made_) made.leave();
+    made_in_twig_.leave();
+  }
+
+  // Candidates of columns that may be replaced by others that are made for the node.
+  void search_made(std::size_t thread, std::size_t begin, std::size_t n) {
+    for (std::size_t i = begin; i < begin + n; ++i) {
+      candidates_[i] = find_candidate(context_, view_, searched_column(columns_[i], made_[thread]), scratch_[thread]);
+      candidates_[i].column = columns_[i];
+    }
+  }
+
+  // What is searched for a column of the frame: itself, or what is made of it for the node.
+  const FrameColumn& searched_column(std::int32_t index, MadeColumn& made) {
+    const FrameColumn& column = view_.frame->columns[static_cast<std::size_t>(index)];
+    return tests_.replaces(column) ? made.make(tests_, key_, *view_.frame, column, view_.entries, view_.n) : column;
+  }
+
   void split(Task<W>& task, const Candidate& candidate) {
-    const FrameColumn& column = task.window.frame->columns[static_cast<std::size_t>(candidate.column)];
+    const FrameColumn& column = searched_column(candidate.column, made_[0]);
     Routing routing = column.categorical ? route_categorical(column, candidate) : rules_.numeric(view_, column, candidate);
     routing.rule.feature = column.feature;
     std::vector<Child<W>> children;
     if (routing.branch_of_code.empty()) {
       const TwoParts parts = partition_at(task.window, column, candidate.cut, partition_scratch_);
-      routing.rule.threshold = rules_.threshold(*task.window.frame, column, parts.low, parts.high);
+      if (!column.is_made) routing.rule.threshold = rules_.threshold(*task.window.frame, column, parts.low, parts.high);
       children = ranges<W>(task.window, {0, parts.n_left, task.window.size()});
       if (candidate.left_known) give_counts(candidate, children);
     } else {
       if (candidate.known_or_missing) {
         routing.rule.threshold = std::numeric_limits<double>::infinity();
-      } else if (!column.categorical) {
+      } else if (!column.categorical && !column.is_made) {
         const auto [low, high] = rules_.neighbours(view_, column, candidate.cut);
         routing.rule.threshold = rules_.threshold(*task.window.frame, column, low, high);
       }
       children = partition_with_missing(task.window, column, routing, partition_scratch_,
                                         [this](RowId row) { return weight(row); });
     }
+    if (column.is_made) made_[0].drawn.describe(candidate, routing.rule);
     add_children(task, routing, std::move(children));
   }
 
@@ -388,6 +383,7 @@ class Grower {
 
   const Dataset& dataset_;
   const GrowOptions& options_;
+  const DrawnTests& tests_;
   ThreadPool& pool_;
   RuleMaker<W> rules_;
   Multiplicity multiplicity_;
@@ -406,12 +402,15 @@ class Grower {
   ColumnDraw draw_;
   std::vector<Candidate> candidates_;
   std::vector<SearchScratch<W>> scratch_;
+  std::uint64_t key_ = 0;         // of the node that is searched
+  std::vector<MadeColumn> made_;  // per thread
   CompactScratch compact_scratch_;
   PartitionScratch<W> partition_scratch_;
 
   Twig<W> twig_;
   std::vector<TwigTask> twig_pending_;
   std::vector<TwigCut> twig_cuts_;
+  MadeTwigColumn made_in_twig_;
   std::vector<Slots> twig_branches_;
   std::array<Entry<W>, kTwigRows> twig_entries_;
 };
@@ -420,7 +419,8 @@ class Grower {
 
 struct TreeGrower::Growers {
   Growers(const Dataset& dataset, const GrowOptions& options, ThreadPool& pool)
-      : counts(dataset, options, pool), weights(dataset, options, pool) {}
+      : tests(dataset, options), counts(dataset, options, tests, pool), weights(dataset, options, tests, pool) {}
+  DrawnTests tests;
   Grower<std::uint32_t> counts;
   Grower<double> weights;
 };

@@ -8,9 +8,12 @@ namespace petiole {
 
 enum class NominalSplits { multiway, binary };
 enum class Missing { fractional, separate };
+// What is tried of a feature at a node: all its cuts, those of its sum with others, or one cut drawn at random.
+enum class Splits { best, oblique, random };
 
 struct GrowOptions {
   Criterion criterion = Criterion::entropy;
+  Splits splits = Splits::best;
   NominalSplits nominal_splits = NominalSplits::multiway;
   Missing missing = Missing::fractional;
   int max_depth = std::numeric_limits<int>::max();

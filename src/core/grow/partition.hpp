@@ -22,6 +22,7 @@ struct FrameColumn {
   bool categorical = false;
   bool has_missing = false;
   double heaviest_code = 0;  // no code has more weight than this in the dataset
+  bool is_made = false;      // for the rows of one node: it belongs to no frame
 };
 
 struct Frame {

@@ -75,12 +75,21 @@ class Search {
         together[n_together++] = {&column, i, nullptr};
         n_cells += more;
       } else {
-        node_.number_labels();
-        candidates[i] = column.categorical ? categorical(column) : numeric(column);
+        candidates[i] = find_alone(column);
       }
     }
     flush();
     for (std::size_t i = 0; i < n; ++i) candidates[i].column = columns[i];
+  }
+
+  Candidate find(const FrameColumn& column) {
+    Candidate candidate;
+    if (fits_cells(column)) {
+      CellColumn alone{&column, 0, nullptr};
+      find_by_cells(&alone, 1, &candidate);
+      return candidate;
+    }
+    return find_alone(column);
   }
 
   std::vector<std::uint32_t> left_codes(const Candidate& candidate) {
@@ -97,6 +106,11 @@ class Search {
   struct Sums {  // in the criterion's scale, except true_weight
     double mass = 0, weight = 0, true_weight = 0;
   };
+
+  Candidate find_alone(const FrameColumn& column) {
+    node_.number_labels();
+    return column.categorical ? categorical(column) : numeric(column);
+  }
 
   Candidate numeric(const FrameColumn& column) {
     return column.codes->visit([&](const auto* codes) {
@@ -175,7 +189,7 @@ class Search {
   // Keeps the classes' weights on the left of a cut, if the counts of the children follow from them.
   template <class T>
   void keep_left(const FrameColumn& column, const T* weights, Candidate& candidate) {
-    if (std::is_same_v<W, double> || column.has_missing || !candidate.found) return;
+    if (std::is_same_v<W, double> || column.has_missing || column.is_made || !candidate.found) return;
     const auto n_classes = static_cast<std::size_t>(node_.n_classes());
     W* to = scratch_.left_of_cut.row(node_.frame->index_of(column), n_classes);
     std::copy_n(weights, n_classes, to);
@@ -400,6 +414,13 @@ void find_candidates(const SearchContext& context, NodeView<W>& node, const std:
 }
 
 template <class W>
+Candidate find_candidate(const SearchContext& context, NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch) {
+  return with_criterion<W>(context, [&]<class C>(const C& criterion) {
+    return Search<C>(context, node, criterion, scratch).find(column);
+  });
+}
+
+template <class W>
 std::vector<std::uint32_t> left_codes(const SearchContext& context, NodeView<W>& node, const Candidate& candidate,
                                       SearchScratch<W>& scratch) {
   return with_criterion<W>(context, [&]<class C>(const C& criterion) {
@@ -411,6 +432,8 @@ template void find_candidates(const SearchContext&, NodeView<std::uint32_t>&, co
                               SearchScratch<std::uint32_t>&, Candidate*);
 template void find_candidates(const SearchContext&, NodeView<double>&, const std::int32_t*, std::size_t,
                               SearchScratch<double>&, Candidate*);
+template Candidate find_candidate(const SearchContext&, NodeView<std::uint32_t>&, const FrameColumn&, SearchScratch<std::uint32_t>&);
+template Candidate find_candidate(const SearchContext&, NodeView<double>&, const FrameColumn&, SearchScratch<double>&);
 template std::vector<std::uint32_t> left_codes(const SearchContext&, NodeView<std::uint32_t>&, const Candidate&,
                                                SearchScratch<std::uint32_t>&);
 template std::vector<std::uint32_t> left_codes(const SearchContext&, NodeView<double>&, const Candidate&,

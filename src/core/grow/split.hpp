@@ -136,6 +136,10 @@ template <class W>
 void find_candidates(const SearchContext& context, NodeView<W>& node, const std::int32_t* columns, std::size_t n,
                      SearchScratch<W>& scratch, Candidate* candidates);
 
+// The candidate of one column, which need not belong to the frame; who calls says where it does.
+template <class W>
+Candidate find_candidate(const SearchContext& context, NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch);
+
 // The codes that go left in a categorical binary split.
 template <class W>
 std::vector<std::uint32_t> left_codes(const SearchContext& context, NodeView<W>& node, const Candidate& candidate,

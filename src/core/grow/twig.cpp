@@ -149,7 +149,7 @@ void Twig<W>::enter(Slots node) {
 // Codes of the twig's rows from 0 to at most 63 that keep the order of the column's codes.
 template <class W>
 void Twig<W>::rank(const FrameColumn& column, RankedColumn& ranked) {
-  std::uint8_t* ranks = ranked.codes.data();
+  std::uint8_t* ranks = ranked.codes.of.data();
   column.codes->visit([&](const auto* codes) {
     ranked.missing = 0;
     for (std::uint32_t i = 0; i < n_ && column.has_missing; ++i)
@@ -307,18 +307,27 @@ Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigC
 }
 
 template <class W>
+Candidate Twig<W>::find(const TwigCodes& codes, TwigCut& cut) {
+  return with_criterion<W>(*context_, [&](const auto& c) { return best_cut(c, codes.of.data(), cut); });
+}
+
+template <class W>
 Candidate Twig<W>::find(std::int32_t column, TwigCut& cut) {
-  const std::uint8_t* codes = ranked(static_cast<std::size_t>(column)).codes.data();
-  Candidate candidate = with_criterion<W>(*context_, [&](const auto& c) { return best_cut(c, codes, cut); });
+  Candidate candidate = find(ranked(static_cast<std::size_t>(column)).codes, cut);
   candidate.column = column;
   return candidate;
 }
 
 template <class W>
 TwigSides Twig<W>::sides_of(std::int32_t column, TwigCut cut) {
-  const std::uint8_t* codes = ranked(static_cast<std::size_t>(column)).codes.data();
-  return {node_ & slots_up_to(codes, cut.low), first_slot(node_ & slots_equal_to(codes, cut.low)),
-          first_slot(node_ & slots_equal_to(codes, cut.high))};
+  return sides_of(ranked(static_cast<std::size_t>(column)).codes, cut);
+}
+
+template <class W>
+TwigSides Twig<W>::sides_of(const TwigCodes& codes, TwigCut cut) const {
+  const std::uint8_t* of = codes.of.data();
+  return {node_ & slots_up_to(of, cut.low), first_slot(node_ & slots_equal_to(of, cut.low)),
+          first_slot(node_ & slots_equal_to(of, cut.high))};
 }
 
 template class Twig<std::uint32_t>;

@@ -28,6 +28,11 @@ struct TwigCut {
   std::uint32_t low = 0, high = 0;
 };
 
+// By slot. Where a value is missing the code means nothing.
+struct TwigCodes {
+  alignas(16) std::array<std::uint8_t, kTwigRows> of{};
+};
+
 // What the cut does.
 struct TwigSides {
   Slots left = 0;
@@ -63,12 +68,15 @@ class Twig {
   // For a numeric column with a value in every slot of the node.
   Candidate find(std::int32_t column, TwigCut& cut);
   TwigSides sides_of(std::int32_t column, TwigCut cut);
+  // The same for codes that were made for this node, below kTwigRows.
+  Candidate find(const TwigCodes& codes, TwigCut& cut);
+  TwigSides sides_of(const TwigCodes& codes, TwigCut cut) const;
 
  private:
   struct RankedColumn {
     std::uint64_t twig = 0;  // the twig that the codes are of
     Slots missing = 0;
-    alignas(16) std::array<std::uint8_t, kTwigRows> codes{};  // where a value is not missing
+    TwigCodes codes;
   };
 
   const RankedColumn& ranked(std::size_t column);

@@ -37,7 +37,10 @@ Node linked(const Tree& tree, NodeId id) {
   Node node;
   node.split = {tree.feature[i], tree.threshold[i], tree.missing_branch[i],
                 {tree.category_branch.begin() + tree.category_start[i],
-                 tree.category_branch.begin() + tree.category_start[i + 1]}};
+                 tree.category_branch.begin() + tree.category_start[i + 1]},
+                {}};
+  const auto projection = tree.projection_of(i);
+  node.split.projection.assign(projection.begin(), projection.end());
   node.counts.assign(tree.counts.begin() + static_cast<std::ptrdiff_t>(i * width),
                      tree.counts.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
   for (std::int32_t c = tree.child_start[i]; c < tree.child_start[i + 1]; ++c)
@@ -160,13 +163,17 @@ class ErrorPruner {
     return branch >= 0 ? branch : split.missing_branch;
   }
 
+  double tested_value(const SplitRule& split, RowId row) const {
+    return split.projection.empty() ? data_.matrix.at(row, split.feature) : projected(split.projection, data_.matrix, row);
+  }
+
   // Sends the rows to the children as growth does, missing values in proportion to the known rows among these.
   std::vector<Shares> divide(const Node& node, const Shares& rows) const {
     std::vector<Shares> parts(node.children.size());
     std::vector<double> known(node.children.size(), 0.0);
     Shares missing;
     for (const Share& share : rows) {
-      const std::int32_t b = branch(node.split, data_.matrix.at(share.row, node.split.feature));
+      const std::int32_t b = branch(node.split, tested_value(node.split, share.row));
       if (b < 0) {
         missing.push_back(share);
         continue;

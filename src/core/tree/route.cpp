@@ -20,7 +20,7 @@ bool any_nan(const T* row, std::int64_t n, std::int64_t stride) {
 
 }  // namespace
 
-Router::Router(const Tree& tree) : category_branch_(tree.category_branch) {
+Router::Router(const Tree& tree) : category_branch_(tree.category_branch), projection_(tree.projection) {
   const auto n_classes = static_cast<std::size_t>(tree.n_classes);
   const auto weight_of = [&](NodeId node) {
     const auto at = static_cast<std::size_t>(node);
@@ -42,14 +42,17 @@ Router::Router(const Tree& tree) : category_branch_(tree.category_branch) {
     const std::int32_t begin = tree.child_start[id], n_children = tree.child_start[id + 1] - begin;
     const std::int32_t n_categories = tree.category_start[id + 1] - tree.category_start[id];
     const auto first = static_cast<std::int32_t>(original_.size());
-    details_[here] = {n_children, tree.missing_branch[id], tree.category_start[id], n_categories};
+    const auto terms = tree.projection_of(id);
+    details_[here] = {n_children, tree.missing_branch[id], tree.category_start[id], n_categories,
+                      terms.empty() ? 0 : tree.projection_start[id], static_cast<std::int32_t>(terms.size())};
     if (n_children == 0) {
       steps_[here] = {std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(here)};
       continue;
     }
     steps_[here] = {tree.threshold[id], tree.feature[id], first};
-    only_thresholds_ &= n_categories == 0 && n_children <= 3;
+    only_thresholds_ &= n_categories == 0 && n_children <= 3 && terms.size() <= 2;
     n_features_needed_ = std::max(n_features_needed_, tree.feature[id] + 1);
+    for (const ProjectionTerm& term : terms) n_features_needed_ = std::max(n_features_needed_, term.feature + 1);
     double total = 0;
     for (std::int32_t c = 0; c < n_children; ++c) {
       const NodeId child = tree.child_nodes[static_cast<std::size_t>(begin + c)];
@@ -61,6 +64,22 @@ Router::Router(const Tree& tree) : category_branch_(tree.category_branch) {
       share_[child] = total > 0 ? weight_of(original_[child]) / total : 1.0 / n_children;
     }
     for (std::int32_t c = n_children; c-- > 0;) pending.push_back(first + c);
+  }
+  if (only_thresholds_ && !projection_.empty()) lay_pairs();
+}
+
+void Router::lay_pairs() {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    const Detail& detail = details_[i];
+    PairStep pair{step.threshold, detail.n_children == 0 ? 0.0 : 1.0, 0.0, step.feature, step.feature, step.first_child};
+    const ProjectionTerm* terms = projection_.data() + detail.projection_start;
+    if (detail.n_terms > 0) pair.first_weight = terms[0].weight;
+    if (detail.n_terms > 1) {
+      pair.second = terms[1].feature;
+      pair.second_weight = terms[1].weight;
+    }
+    pairs_.push_back(pair);
   }
 }
 
@@ -77,6 +96,13 @@ std::int32_t Router::branch(std::int32_t node, double value) const {
   return value > steps_[static_cast<std::size_t>(node)].threshold;
 }
 
+template <class T>
+double Router::tested_value(std::int32_t node, const T* row, std::int64_t column_stride) const {
+  const Detail& detail = details_[static_cast<std::size_t>(node)];
+  if (detail.n_terms == 0) return static_cast<double>(row[steps_[static_cast<std::size_t>(node)].feature * column_stride]);
+  return projected(projection_.data() + detail.projection_start, static_cast<std::size_t>(detail.n_terms), row, column_stride);
+}
+
 std::int32_t Router::heaviest_child(std::int32_t node) const {
   const auto first = share_.begin() + steps_[static_cast<std::size_t>(node)].first_child;
   return static_cast<std::int32_t>(std::max_element(first, first + details_[static_cast<std::size_t>(node)].n_children) - first);
@@ -87,7 +113,7 @@ std::int32_t Router::walk_one(const T* row, std::int64_t column_stride) const {
   std::int32_t node = 0;
   while (details_[static_cast<std::size_t>(node)].n_children > 0) {
     const Step& step = steps_[static_cast<std::size_t>(node)];
-    const std::int32_t taken = branch(node, static_cast<double>(row[step.feature * column_stride]));
+    const std::int32_t taken = branch(node, tested_value(node, row, column_stride));
     node = step.first_child + (taken == kMissing ? heaviest_child(node) : taken);
   }
   return node;
@@ -110,6 +136,35 @@ void Router::walk_block(const std::array<const T*, kBlock>& row, std::int64_t st
   }
 }
 
+template <class T>
+std::uint32_t Router::walk_pairs(const std::array<const T*, kBlock>& row, std::int64_t stride, std::int32_t* nodes) const {
+  std::fill_n(nodes, kBlock, 0);
+  const PairStep* steps = pairs_.data();
+  std::uint32_t undefined = 0;
+  for (std::int32_t changed = 1; changed != 0;) {
+    changed = 0;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const PairStep& step = steps[nodes[i]];
+      const double value = step.first_weight * static_cast<double>(row[i][step.first * stride]) +
+                           step.second_weight * static_cast<double>(row[i][step.second * stride]);
+      const std::int32_t next = step.first_child + (value > step.threshold);
+      undefined |= std::uint32_t{std::isnan(value)} << i;
+      changed |= next ^ nodes[i];
+      nodes[i] = next;
+    }
+  }
+  return undefined;
+}
+
+template <class T>
+std::uint32_t Router::walk_together(const std::array<const T*, kBlock>& row, std::int64_t stride, std::int32_t* nodes) const {
+  constexpr std::uint32_t kAll = (1u << kBlock) - 1;
+  if (!only_thresholds_) return kAll;
+  if (!pairs_.empty()) return walk_pairs(row, stride, nodes);
+  walk_block(row, stride, nodes);
+  return 0;
+}
+
 template <class T, class F>
 void Router::spread(const T* row, std::int64_t column_stride, bool whole_path, F&& visit) const {
   struct Part {
@@ -125,7 +180,7 @@ void Router::spread(const T* row, std::int64_t column_stride, bool whole_path, F
     if (whole_path || n_children == 0) visit(part.node, part.weight);
     if (n_children == 0) continue;
     const std::int32_t first = steps_[here].first_child;
-    const std::int32_t taken = branch(part.node, static_cast<double>(row[steps_[here].feature * column_stride]));
+    const std::int32_t taken = branch(part.node, tested_value(part.node, row, column_stride));
     if (taken != kMissing) {
       pending.push_back({first + taken, part.weight});
       continue;
@@ -178,14 +233,12 @@ void Router::average(const Matrix& queries, const double* table, std::int64_t n_
       for (std::int64_t i = begin; i < end; i += kBlock) {
         const int n = static_cast<int>(std::min<std::int64_t>(kBlock, end - i));
         const auto* rows = data + i * queries.row_stride;
-        if (only_thresholds_) {
-          for (int r = 0; r < kBlock; ++r) lanes[static_cast<std::size_t>(r)] = rows + std::min(r, n - 1) * queries.row_stride;
-          walk_block(lanes, queries.column_stride, nodes.data());
-        }
+        for (int r = 0; r < kBlock; ++r) lanes[static_cast<std::size_t>(r)] = rows + std::min(r, n - 1) * queries.row_stride;
+        const std::uint32_t alone = walk_together(lanes, queries.column_stride, nodes.data());
         for (int r = 0; r < n; ++r) {
           const auto* row = rows + r * queries.row_stride;
           double* to = out + (i + r) * n_columns;
-          if (only_thresholds_ && !any_nan(row, queries.n_columns, queries.column_stride)) {
+          if ((alone >> r & 1) == 0 && !any_nan(row, queries.n_columns, queries.column_stride)) {
             std::copy_n(row_of(nodes[static_cast<std::size_t>(r)]), n_columns, to);
             continue;
           }
@@ -207,10 +260,10 @@ void Router::reach(const Matrix& queries, const RowId* rows, std::size_t n, bool
       const std::size_t in_block = std::min<std::size_t>(kBlock, n - begin);
       for (std::size_t r = 0; r < kBlock; ++r)
         lanes[r] = data + static_cast<std::int64_t>(rows[begin + std::min(r, in_block - 1)]) * queries.row_stride;
-      if (only_thresholds_) walk_block(lanes, queries.column_stride, nodes.data());
+      const std::uint32_t alone = walk_together(lanes, queries.column_stride, nodes.data());
       for (std::size_t r = 0; r < in_block; ++r) {
         const RowId row = rows[begin + r];
-        if (only_thresholds_ && (complete || !any_nan(lanes[r], queries.n_columns, queries.column_stride))) {
+        if ((alone >> r & 1) == 0 && (complete || !any_nan(lanes[r], queries.n_columns, queries.column_stride))) {
           reach.leaves()[row] = leaf_index(nodes[r]);
           continue;
         }

@@ -59,7 +59,7 @@ class Router {
   const std::vector<Step>& steps() const { return steps_; }
   LeafId leaf_index(std::int32_t step) const { return leaf_index_[static_cast<std::size_t>(original_[static_cast<std::size_t>(step)])]; }
   // Whether rows without missing values can be walked by steps alone: first_child + (value > threshold).
-  bool only_thresholds() const { return only_thresholds_; }
+  bool only_thresholds() const { return only_thresholds_ && pairs_.empty(); }
 
  private:
   struct Detail {
@@ -67,13 +67,33 @@ class Router {
     std::int32_t missing_branch;
     std::int32_t category_start;
     std::int32_t n_categories;  // 0: numeric
+    std::int32_t projection_start;
+    std::int32_t n_terms;  // 0: not oblique
   };
 
+  // A step of a tree with oblique splits: the value is first_weight * x[first] + second_weight * x[second].
+  struct PairStep {
+    double threshold;
+    double first_weight, second_weight;
+    std::int32_t first, second, first_child;
+  };
+
+  void lay_pairs();
   std::int32_t branch(std::int32_t node, double value) const;
+  // What the node tests of a row.
+  template <class T>
+  double tested_value(std::int32_t node, const T* row, std::int64_t column_stride) const;
   template <class T>
   std::int32_t walk_one(const T* row, std::int64_t column_stride) const;
   template <class T>
   void walk_block(const std::array<const T*, kBlock>& row, std::int64_t stride, std::int32_t* nodes) const;
+  // The same through sums of two. Returns a mask of the rows for which a sum is not a number, and which are to be walked alone.
+  template <class T>
+  std::uint32_t walk_pairs(const std::array<const T*, kBlock>& row, std::int64_t stride, std::int32_t* nodes) const;
+  // Walks kBlock rows side by side if the tree can be walked so. Returns a mask of those for which that is no answer,
+  // provided that no value is missing.
+  template <class T>
+  std::uint32_t walk_together(const std::array<const T*, kBlock>& row, std::int64_t stride, std::int32_t* nodes) const;
   // Calls visit(node, weight) for the nodes that the row reaches: leaves, or with whole_path all.
   template <class T, class F>
   void spread(const T* row, std::int64_t column_stride, bool whole_path, F&& visit) const;
@@ -85,8 +105,10 @@ class Router {
   std::vector<LeafId> leaf_index_;   // by id in the tree; -1: inner node
   std::vector<double> share_;        // of the parent's missing values
   std::vector<std::int32_t> category_branch_;
+  std::vector<ProjectionTerm> projection_;
   LeafId n_leaves_ = 0;
-  bool only_thresholds_ = true;
+  bool only_thresholds_ = true;    // or sums of two
+  std::vector<PairStep> pairs_;    // of trees with sums, if there is nothing else
   int n_features_needed_ = 0;
 };
 

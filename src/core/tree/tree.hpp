@@ -1,7 +1,9 @@
 // A grown tree: structure as arrays, and the class counts of every node. It never holds probabilities.
 #pragma once
 
-#include "base/types.hpp"
+#include <span>
+
+#include "tree/projection.hpp"
 
 namespace petiole {
 
@@ -14,10 +16,20 @@ struct Tree {
   std::vector<std::int32_t> missing_branch;     // -1: missing values are spread over the children
   std::vector<std::int32_t> category_start{0};  // a categorical split's table: category_branch[category_start[i] + code]
   std::vector<std::int32_t> category_branch;    // -1: this category is treated as missing
+  // An oblique split's projection: projection[projection_start[i] .. projection_start[i+1]). Both are empty if no split has one.
+  std::vector<std::int32_t> projection_start;
+  std::vector<ProjectionTerm> projection;
   std::vector<double> counts;                   // n_nodes x n_classes, sums of weights
   std::vector<double> spread_weights;  // per node: in what proportion children share missing values; empty: as counts do
 
   std::size_t n_nodes() const { return feature.size(); }
+
+  // That of a node; empty unless its split is oblique.
+  std::span<const ProjectionTerm> projection_of(std::size_t node) const {
+    if (projection_start.empty()) return {};
+    const auto begin = static_cast<std::size_t>(projection_start[node]);
+    return {projection.data() + begin, static_cast<std::size_t>(projection_start[node + 1]) - begin};
+  }
 };
 
 // How a node is split.
@@ -26,6 +38,7 @@ struct SplitRule {
   double threshold = std::numeric_limits<double>::quiet_NaN();
   std::int32_t missing_branch = -1;
   std::vector<std::int32_t> category_branch;  // empty unless the split is categorical
+  std::vector<ProjectionTerm> projection;     // empty unless the split is oblique; `feature` is that of the first term
 };
 
 // A tree while it is being built: nodes in the order in which they are made, with the children of a node one after the other.
@@ -37,6 +50,7 @@ class TreeBuilder {
     width_ = keeps_counts ? static_cast<std::size_t>(n_classes) : 0;
     nodes_.clear();
     category_branch_.clear();
+    projection_.clear();
     counts_.clear();
     add_nodes(1);
   }
@@ -48,6 +62,7 @@ class TreeBuilder {
                                                 static_cast<std::int32_t>(category_branch_.size()),
                                                 static_cast<std::int32_t>(rule.category_branch.size())};
     category_branch_.insert(category_branch_.end(), rule.category_branch.begin(), rule.category_branch.end());
+    for (const ProjectionTerm& term : rule.projection) projection_.push_back({parent, term});
     add_nodes(n_children);
     return first;
   }
@@ -89,6 +104,7 @@ class TreeBuilder {
       tree.counts.insert(tree.counts.end(), counts, counts + static_cast<std::ptrdiff_t>(width_));
     }
     tree.child_nodes.resize(n - 1);
+    if (!projection_.empty()) put_projections(order, tree);
     if (new_id != nullptr) {
       new_id->resize(n);
       for (std::size_t i = 0; i < n; ++i) (*new_id)[static_cast<std::size_t>(order[i])] = static_cast<NodeId>(i);
@@ -104,6 +120,22 @@ class TreeBuilder {
     std::int32_t n_children = 0;
     std::int32_t category_start = 0, n_categories = 0;
   };
+  // Terms are apart from nodes, of which few trees have any. Those of a node follow each other.
+  struct NodeTerm {
+    NodeId node;
+    ProjectionTerm term;
+  };
+
+  void put_projections(const std::vector<NodeId>& order, Tree& tree) const {
+    std::vector<std::size_t> first(nodes_.size(), projection_.size());
+    for (std::size_t t = projection_.size(); t-- > 0;) first[static_cast<std::size_t>(projection_[t].node)] = t;
+    tree.projection_start.assign(1, 0);
+    for (const NodeId id : order) {
+      for (std::size_t t = first[static_cast<std::size_t>(id)]; t < projection_.size() && projection_[t].node == id; ++t)
+        tree.projection.push_back(projection_[t].term);
+      tree.projection_start.push_back(static_cast<std::int32_t>(tree.projection.size()));
+    }
+  }
 
   void add_nodes(int n) {
     nodes_.resize(nodes_.size() + static_cast<std::size_t>(n));
@@ -134,6 +166,7 @@ class TreeBuilder {
   std::size_t width_ = 0;  // of the table of counts
   std::vector<Node> nodes_;
   std::vector<std::int32_t> category_branch_;
+  std::vector<NodeTerm> projection_;
   std::vector<double> counts_;
 };
 

@@ -36,8 +36,8 @@ class BaggedPETClassifier(ForestClassifier):
     ----------
     n_estimators : int, default=128
         Number of trees.
-    criterion, max_depth, min_samples_leaf, max_features, max_bins, categorical_features, nominal_splits, missing, \
-threshold, split_class_weight, weights
+    criterion, max_depth, min_samples_leaf, max_features, max_bins, splits, categorical_features, \
+nominal_splits, missing, threshold, split_class_weight, weights
         How each tree is grown, as in :class:`PETClassifier`.
     pruning, confidence
         As in :class:`PETClassifier`; "pruning_set" prunes each tree with the rows outside its sample.
@@ -118,6 +118,7 @@ threshold, split_class_weight, weights
         min_samples_leaf: float = 2,
         max_features: str | float | None = None,
         max_bins: int | None = None,
+        splits: str = "best",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "multiway",
         missing: str = "fractional",
@@ -143,6 +144,7 @@ threshold, split_class_weight, weights
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.max_bins = max_bins
+        self.splits = splits
         self.categorical_features = categorical_features
         self.nominal_splits = nominal_splits
         self.missing = missing

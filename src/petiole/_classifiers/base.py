@@ -106,6 +106,12 @@ def seed_of(model: TreeBasedClassifier) -> int | None:
     return None if model.random_state is None else draw_seed(model.random_state)
 
 
+def has_oblique_splits(model: Any) -> bool:
+    """Whether a tree of a fitted tree or forest tests a sum of columns."""
+    trees = getattr(model, "tree_", None) or getattr(model, "trees_", None)
+    return bool(getattr(trees, "is_oblique", False))
+
+
 def remember_columns(model: TableClassifier, X: Any) -> None:
     """Set ``n_features_in_`` and, where X has column names, ``feature_names_in_``."""
     validate_data(model, settled(X), skip_check_array=True)

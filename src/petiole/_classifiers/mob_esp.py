@@ -33,7 +33,7 @@ class MOBESPClassifier(ForestClassifier):
 
     Parameters
     ----------
-    n_estimators, criterion, max_depth, min_samples_leaf, max_features, max_bins, categorical_features, \
+    n_estimators, criterion, max_depth, min_samples_leaf, max_features, max_bins, splits, categorical_features, \
 nominal_splits, missing, threshold, pruning, confidence, bootstrap, split_class_weight, weights, oob_score, \
 warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that ``max_features`` is "sqrt" by default.
@@ -85,6 +85,7 @@ warm_start, random_state, n_jobs, verbose
         min_samples_leaf: float = 2,
         max_features: str | float | None = "sqrt",
         max_bins: int | None = None,
+        splits: str = "best",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "multiway",
         missing: str = "fractional",
@@ -110,6 +111,7 @@ warm_start, random_state, n_jobs, verbose
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.max_bins = max_bins
+        self.splits = splits
         self.categorical_features = categorical_features
         self.nominal_splits = nominal_splits
         self.missing = missing

@@ -53,6 +53,12 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         Features drawn at each node; "sqrt" and "log2" are rounded up. If none of them can be split, more are drawn.
     max_bins : int or None, default=None
         None tries every cut. A number puts each numeric feature into at most that many bins of equal weight first.
+    splits : {"best", "oblique", "random"}, default="best"
+        What is tried of each feature at a node. "best" tries all cuts. "oblique" tries all cuts of a numeric feature
+        plus or minus another one, which is drawn at random, both divided by about their standard deviations;
+        categorical features are tried as by "best". "random" tries one cut, drawn between the smallest and the largest
+        value at the node (as in extra-trees), and for ``nominal_splits="binary"`` one random set of categories. Both
+        are meant for forests, whose trees they make more different from each other.
     categorical_features : "from_dtype", list of names or indices, boolean mask or None, default="from_dtype"
         Categorical columns. By default these are the columns of strings, booleans and categoricals.
     nominal_splits : {"multiway", "binary"}, default="multiway"
@@ -84,7 +90,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         any case, "counts" takes weights as numbers of rows, as in a table that was aggregated.
     random_state : int, RandomState or None, default=None
         With a seed, ties between features are drawn at random; without, the first feature wins and, with
-        ``max_features=None``, the tree is the same every time.
+        ``max_features=None`` and ``splits="best"``, the tree is the same every time.
     n_jobs : int or None, default=None
         Threads; the tree does not depend on their number.
     verbose : int, default=0
@@ -128,6 +134,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         min_samples_leaf: float = 2,
         max_features: str | float | None = None,
         max_bins: int | None = None,
+        splits: str = "best",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "multiway",
         missing: str = "fractional",
@@ -147,6 +154,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.max_bins = max_bins
+        self.splits = splits
         self.categorical_features = categorical_features
         self.nominal_splits = nominal_splits
         self.missing = missing
@@ -326,7 +334,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
                 held_out = self._encode_pruning_set(encoder, training, pruning_set)
             else:
                 training, held_out = _hold_out(training, self.pruning_fraction, np.random.default_rng(seed))
-        if seed is None and self.max_features is not None:
+        if seed is None and (self.max_features is not None or self.splits != "best"):
             seed = int(np.random.default_rng().integers(2**31))
         tree = grow_tree(TreePlan.of(self), training, seed=seed, n_threads=self._n_threads())
         if self.pruning == "collapse":

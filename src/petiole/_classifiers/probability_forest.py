@@ -75,7 +75,7 @@ class ProbabilityForestClassifier(ForestClassifier):
     missing : {"auto", "fractional", "separate"}, default="auto"
         As in :class:`PETClassifier`. "auto" is "separate" where values are missing and a small forest answers its
         out-of-bag rows better with that (by 3 % of the log-loss), and "fractional" elsewhere.
-    criterion, max_depth, categorical_features, nominal_splits, threshold, pruning, \
+    criterion, max_depth, splits, categorical_features, nominal_splits, threshold, pruning, \
 confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that rows count
         once (``count="distinct"``) and categorical splits are binary by default.
@@ -139,6 +139,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         max_depth: int | None = None,
         min_samples_leaf: float | str = "auto",
         max_bins: int | str | None = "auto",
+        splits: str = "best",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "binary",
         missing: str = "auto",
@@ -165,6 +166,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
+        self.splits = splits
         self.categorical_features = categorical_features
         self.nominal_splits = nominal_splits
         self.missing = missing

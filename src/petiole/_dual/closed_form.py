@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from petiole import _core
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.base import has_oblique_splits
 from petiole._classifiers.ensemble import ForestClassifier
 from petiole._classifiers.fitting import forest_estimate_of
 from petiole._classifiers.mob_esp import MOBESPClassifier
@@ -259,6 +260,11 @@ def is_soft(model: Any) -> bool:
 
 def soft_model(model: Any, *, vote: bool = False) -> SoftModel:
     """The soft version of a fitted classifier; with ``vote`` a tree gives the share of votes, not of probabilities."""
+    if has_oblique_splits(model):
+        raise ValueError(
+            "splits='oblique': noise on one column moves all sums that it is part of, and what several such splits do "
+            "together has no closed form: use mode='monte_carlo', or a model with splits='best' or 'random'"
+        )
     if isinstance(model, ForestClassifier):
         return SoftForest(forest_estimate_of(model))
     tree = estimate_of(model)

@@ -21,6 +21,9 @@ Floats = npt.NDArray[np.float64]
 # The arrays of the core's state that make the splits of a forest, and the numbers of their entries per tree.
 _SPLITS = ("feature", "threshold", "n_children", "child_nodes", "missing_branch", "n_categories", "category_branch")
 
+# Those that only forests with oblique splits have.
+_PROJECTION = ("n_terms", "projection_feature", "projection_weight")
+
 _BOOTSTRAPS: dict[str | bool, _core.Bootstrap] = {
     "stratified": _core.Bootstrap.stratified,
     "plain": _core.Bootstrap.plain,
@@ -94,9 +97,14 @@ class Forest(Savable, Sequence[Tree]):
         """Equal for forests with the same splits, whatever their counts."""
         state = self.core.state()
         digest = hashlib.blake2b(digest_size=16)
-        for name in _SPLITS:
+        for name in (*_SPLITS, *(name for name in _PROJECTION if name in state)):
             digest.update(np.ascontiguousarray(state[name]).view(np.uint8).data)
         return digest.digest()
+
+    @property
+    def is_oblique(self) -> bool:
+        """Whether a split of a tree tests a sum of columns."""
+        return bool(self.core.is_oblique)
 
     @functools.cached_property
     def router(self) -> _core.ForestRouter:

@@ -15,8 +15,11 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 COUNTS = ("inbag_class_counts", "oob_class_counts")
-FLOATS = ("threshold", *COUNTS, "spread_weights")
-INTS = ("feature", "child_start", "child_nodes", "missing_branch", "category_start", "category_branch")
+FLOATS = ("threshold", *COUNTS, "spread_weights", "projection_weight")
+SPLITS = ("feature", "child_start", "child_nodes", "missing_branch", "category_start", "category_branch")
+# A tree without oblique splits has no entries in these, and neither its state nor its files hold them.
+PROJECTION = ("projection_start", "projection_feature", "projection_weight")
+INTS = (*SPLITS, "projection_start", "projection_feature")
 
 
 def starts(sizes: npt.NDArray[Any]) -> IntArray:
@@ -81,7 +84,9 @@ def check_shapes(tree: Tree) -> None:
     require_shape("feature", tree.feature, (max(n, 1),), "a 1-D array with at least one node, the root")
     for name in ("threshold", "missing_branch", "spread_weights"):
         require_shape(name, getattr(tree, name), (n,), "one entry per node, as in feature")
-    for start_name, flat in (("child_start", "child_nodes"), ("category_start", "category_branch")):
+    ranges = [("child_start", "child_nodes"), ("category_start", "category_branch")]
+    ranges += [("projection_start", "projection_feature"), ("projection_start", "projection_weight")]
+    for start_name, flat in ranges:
         start, entries = getattr(tree, start_name), getattr(tree, flat)
         require_shape(start_name, start, (n + 1,), "one entry per node and the end")
         require_shape(flat, entries, (entries.size,), "must be 1-D")
@@ -113,7 +118,7 @@ def check_children(tree: Tree) -> None:
 def check_splits(tree: Tree) -> None:
     """Raise ValueError unless every split has a feature, a test, branches and a way for missing values."""
     feature, threshold, missing, is_leaf = tree.feature, tree.threshold, tree.missing_branch, tree.is_leaf
-    n_children, is_numeric = np.diff(tree.child_start), tree.kind == "numeric"
+    n_children, is_numeric = np.diff(tree.child_start), (tree.kind == "numeric") | (tree.kind == "oblique")
     owner, branch = owners(tree.category_start), tree.category_branch
     if not 0 <= tree.n_features <= np.iinfo(np.int32).max:
         raise ValueError(f"n_features={tree.n_features}: must be 0 or more and fit in 32 bits")
@@ -131,6 +136,19 @@ def check_splits(tree: Tree) -> None:
     require(fits, "missing_branch", missing, "a numeric split has a third branch only for missing values")
     fits = (branch >= -1) & (branch < n_children[owner])
     require(fits, "category_branch", branch, "must be a branch of the node, or -1 (as missing)", owner)
+
+
+def check_projections(tree: Tree) -> None:
+    """Raise ValueError unless every projection is a sum of columns at a numeric split, which names its first one."""
+    feature, weight, owner = tree.projection_feature, tree.projection_weight, owners(tree.projection_start)
+    fits = (feature >= 0) & (feature < tree.n_features)
+    require(fits, "projection_feature", feature, f"must be from 0 to below n_features={tree.n_features}", owner)
+    require(np.isfinite(weight) & (weight != 0), "projection_weight", weight, "must be finite and not 0", owner)
+    ok = ~tree.is_leaf[owner] & (np.diff(tree.category_start)[owner] == 0)
+    require(ok, "projection_feature", feature, "a leaf or a categorical split has no projection", owner)
+    first = tree.projection_start[:-1][np.diff(tree.projection_start) > 0]
+    ok = feature[first] == tree.feature[owner[first]]
+    require(ok, "projection_feature", feature[first], "must begin with the feature of the split", owner[first])
 
 
 def check_counts(name: str, counts: FloatArray) -> None:

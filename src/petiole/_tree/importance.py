@@ -24,10 +24,15 @@ def impurity(counts: npt.NDArray[np.float64], criterion: str) -> npt.NDArray[np.
 
 
 def feature_importances(tree: Tree, criterion: str) -> npt.NDArray[np.float64]:
-    """The criterion's total decrease by each feature's splits, as shares that sum to 1; all 0 for one leaf."""
-    gains, splits = split_gains(tree, criterion), ~tree.is_leaf
+    """The criterion's total decrease by each feature's splits, as shares that sum to 1; all 0 for one leaf.
+
+    The features of an oblique split share its decrease equally.
+    """
+    gains, n_terms = split_gains(tree, criterion), np.diff(tree.projection_start)
+    single = ~tree.is_leaf & (n_terms == 0)
     totals = np.zeros(tree.n_features)
-    np.add.at(totals, tree.feature[splits], gains[splits])
+    np.add.at(totals, tree.feature[single], gains[single])
+    np.add.at(totals, tree.projection_feature, np.repeat(gains / np.maximum(n_terms, 1), n_terms))
     return totals / totals.sum() if totals.sum() > 0 else totals
 
 

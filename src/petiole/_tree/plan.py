@@ -19,6 +19,7 @@ AUTO = "auto"  # a parameter that the fit may choose
 NOMINAL_SPLITS = ("multiway", "binary")
 MISSING = ("fractional", "separate")
 THRESHOLDS = ("midpoint", "data")
+SPLITS = ("best", "oblique", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,7 @@ class TreePlan:
     min_samples_leaf: float = 1
     max_features: int | float | str | None = None
     max_bins: int | None = None
+    splits: str = "best"
     nominal_splits: str = "multiway"
     missing: str = "fractional"
     threshold: str = "midpoint"
@@ -45,9 +47,14 @@ class TreePlan:
 
     def __post_init__(self) -> None:
         check_choice("criterion", self.criterion, CRITERIA)
+        check_choice("splits", self.splits, SPLITS)
         check_choice("nominal_splits", self.nominal_splits, NOMINAL_SPLITS)
         check_choice("missing", self.missing, MISSING)
         check_choice("threshold", self.threshold, THRESHOLDS)
+        if self.splits != "best" and self.threshold == "data":
+            raise ValueError(
+                f"threshold='data': is for the cuts of splits='best', not of splits={self.splits!r}; use 'midpoint'"
+            )
         check_whole("max_depth", self.max_depth, 1, optional=True)
         check_number("min_samples_leaf", self.min_samples_leaf, 1)
         check_whole("max_bins", self.max_bins, 2, optional=True)
@@ -91,6 +98,7 @@ class TreePlan:
         """The core's options for a table with this many columns; without a seed ties go to the first feature."""
         options = _core.GrowOptions()
         options.criterion = getattr(_core.Criterion, self.criterion)
+        options.splits = getattr(_core.Splits, self.splits)
         options.nominal_splits = getattr(_core.NominalSplits, self.nominal_splits)
         options.missing = getattr(_core.Missing, self.missing)
         if self.max_depth is not None:

@@ -35,8 +35,12 @@ class Words:
         self._digits = _threshold_digits(tree)
 
     def feature(self, node: int) -> str:
-        feature = int(self.tree.feature[node])
-        return self._features[feature] if self._features else f"x{feature}"
+        """What a node tests: a feature, or a weighted sum of several."""
+        tree = self.tree
+        tested = tree.tested_features(node)
+        names = [self._features[feature] if self._features else f"x{feature}" for feature in tested]
+        weights = tree.projection_weight[tree.projection_start[node] : tree.projection_start[node + 1]]
+        return weighted_sum(names, weights.tolist()) if weights.size else names[0]
 
     def threshold(self, node: int) -> str:
         return f"{self.tree.threshold[node]:.{self._digits[node]}g}"
@@ -60,7 +64,7 @@ class Words:
         tree, name = self.tree, self.feature(node)
         missing, children = tree.missing_branch[node], tree.children(node)
         n_rows = tree.inbag_class_counts[children].sum(axis=1)
-        if tree.kind[node] == "numeric":
+        if tree.kind[node] != "nominal":
             known = self._numeric_conditions(node)
         else:
             branches = zip(self.branch_categories(node), n_rows, strict=True)
@@ -83,6 +87,20 @@ def _condition(categories: list[str], has_rows: bool) -> str:
     if len(categories) == 1 and has_rows:
         return f"= {categories[0]}"
     return f"in {{{shorten_list(categories)}}}" if categories else ""
+
+
+def weighted_sum(names: Sequence[str], weights: Sequence[float]) -> str:
+    """A sum as people write it.
+
+    >>> weighted_sum(["length", "width", "depth"], [0.5, -2, 1])
+    '0.5*length - 2*width + depth'
+    """
+    text = ""
+    for name, weight in zip(names, weights, strict=True):
+        sign = " - " if weight < 0 else " + "
+        amount = "" if abs(weight) == 1 else f"{abs(weight):.6g}*"
+        text += f"{sign if text else sign.strip(' +')}{amount}{name}"
+    return text
 
 
 def shorten_list(names: list[str], limit: int = MAX_CATEGORIES, more: str = "...") -> str:

@@ -18,12 +18,15 @@ from petiole._tree.arrays import (
     COUNTS,
     FLOATS,
     INTS,
+    PROJECTION,
+    SPLITS,
     BoolArray,
     FloatArray,
     IntArray,
     as_array,
     check_children,
     check_counts,
+    check_projections,
     check_shapes,
     check_splits,
     owners,
@@ -33,7 +36,7 @@ from petiole._tree.arrays import (
     sum_over_path,
 )
 from petiole.files import checks
-from petiole.files.checks import fields
+from petiole.files.checks import fields, maybe
 from petiole.files.savable import Savable
 
 
@@ -60,6 +63,11 @@ class Tree(Savable):
     spread_weights : float array (n_nodes,), default: the in-bag weight of every node
         How missing values are divided among children. Part of the structure: other counts do not change it.
     n_features : int, default: the largest feature index plus one
+    projection_start : int array (n_nodes + 1,), default: no oblique split
+    projection_feature, projection_weight : int and float arrays (any,)
+        Oblique splits only: with the range of node i in ``projection_start``, the threshold is that of the sum of
+        ``projection_weight * x[projection_feature]``, which is missing if one of these values is. The first of the
+        features is also the node's ``feature``. The range of every other node is empty.
 
     Examples
     --------
@@ -90,13 +98,19 @@ class Tree(Savable):
     oob_class_counts: FloatArray = None  # type: ignore[assignment]
     n_features: int = None  # type: ignore[assignment]
     spread_weights: FloatArray = None  # type: ignore[assignment]
+    projection_start: IntArray = None  # type: ignore[assignment]
+    projection_feature: IntArray = None  # type: ignore[assignment]
+    projection_weight: FloatArray = None  # type: ignore[assignment]
 
     _saved = fields(
-        **{name: checks.integers("int32") for name in INTS},
+        **{name: checks.integers("int32") for name in SPLITS},
         **{name: checks.floats(2, 0.0, checks.LARGEST) for name in COUNTS},
         threshold=checks.floats(1, nan=True, infinite=True),
         spread_weights=checks.floats(1, 0.0, checks.LARGEST),
         n_features=checks.whole(0, 2**31 - 1),
+        projection_start=maybe(checks.integers("int32")),
+        projection_feature=maybe(checks.integers("int32")),
+        projection_weight=maybe(checks.floats(1)),
     )
 
     to_frame = text.to_frame
@@ -105,15 +119,19 @@ class Tree(Savable):
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in (*INTS, *FLOATS)}
-        absent = {name for name in ("oob_class_counts", "spread_weights") if given[name] is None}
+        absent = {name for name in ("oob_class_counts", "spread_weights", *PROJECTION) if given[name] is None}
         arrays = {name: as_array(name, values) for name, values in given.items() if name not in absent}
         self._store(arrays, self.n_features)
         self._check_restored()
+
+    def _check_state(self, state: dict[str, Any]) -> None:
+        checks.require(len({name in state for name in PROJECTION}) == 1, f"must have all of {PROJECTION}, or none")
 
     def _check_restored(self) -> None:
         check_shapes(self)
         check_children(self)
         check_splits(self)
+        check_projections(self)
         for name in (*COUNTS, "spread_weights"):
             check_counts(name, getattr(self, name))
 
@@ -165,6 +183,9 @@ class Tree(Savable):
             counts = arrays["inbag_class_counts"]
             with np.errstate(over="ignore", invalid="ignore"):
                 arrays = arrays | {"spread_weights": counts.sum(axis=1) if counts.ndim == 2 else counts}
+        if any(arrays.get(name) is None for name in PROJECTION):
+            none = np.zeros(arrays["feature"].size + 1, dtype=np.int32)
+            arrays = arrays | dict(zip(PROJECTION, (none, none[:0], np.zeros(0)), strict=True))
         for names, dtype in ((INTS, np.int32), (FLOATS, np.float64)):
             for name in names:
                 vars(self)[name] = _read_only(np.ascontiguousarray(arrays[name], dtype=dtype))
@@ -173,7 +194,13 @@ class Tree(Savable):
         vars(self)["n_features"] = operator.index(n_features)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in (*INTS, *FLOATS, "n_features")}
+        kept = (*SPLITS, "threshold", *COUNTS, "spread_weights", *self._own_projection, "n_features")
+        return {name: vars(self)[name] for name in kept}
+
+    @property
+    def _own_projection(self) -> tuple[str, ...]:
+        """The names of the arrays of oblique splits, if there are any."""
+        return PROJECTION if self.is_oblique else ()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._store(state, state["n_features"])
@@ -216,10 +243,10 @@ class Tree(Savable):
 
     @functools.cached_property
     def kind(self) -> npt.NDArray[np.str_]:
-        """``"leaf"``, ``"numeric"`` or ``"nominal"``, per node."""
-        has_categories = self.category_start[1:] > self.category_start[:-1]
-        index = np.where(self.is_leaf, 0, 1 + has_categories)
-        return _read_only(np.array(["leaf", "numeric", "nominal"])[index])
+        """``"leaf"``, ``"numeric"``, ``"nominal"`` or ``"oblique"``, per node."""
+        has_categories, has_terms = np.diff(self.category_start) > 0, np.diff(self.projection_start) > 0
+        index = np.where(self.is_leaf, 0, np.where(has_terms, 3, 1 + has_categories))
+        return _read_only(np.array(["leaf", "numeric", "nominal", "oblique"])[index])
 
     @functools.cached_property
     def parent(self) -> IntArray:
@@ -237,7 +264,7 @@ class Tree(Savable):
     def structure(self) -> bytes:
         """Equal for trees with the same splits, whatever their counts."""
         digest = hashlib.blake2b(digest_size=16)
-        for name in (*INTS, "threshold"):
+        for name in (*SPLITS, "threshold", *self._own_projection):
             digest.update(np.ascontiguousarray(vars(self)[name]).view(np.uint8).data)
         return digest.digest()
 
@@ -249,7 +276,8 @@ class Tree(Savable):
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that make the tree, by name, without the out-of-bag counts."""
-        return {name: vars(self)[name] for name in (*INTS, "threshold", "inbag_class_counts", "spread_weights")}
+        kept = (*SPLITS, "threshold", "inbag_class_counts", "spread_weights", *self._own_projection)
+        return {name: vars(self)[name] for name in kept}
 
     @functools.cached_property
     def weights(self) -> FloatArray:
@@ -261,6 +289,17 @@ class Tree(Savable):
         """The core's view of the in-bag counts, on which leaf estimators work."""
         top_down = np.argsort(self.node_depth, kind="stable").astype(np.int32)
         return _core.NodeCounts(self.parent, top_down, self.is_leaf.view(np.uint8), self.inbag_class_counts)
+
+    @property
+    def is_oblique(self) -> bool:
+        """Whether a split tests a sum of columns."""
+        return self.projection_feature.size > 0
+
+    def tested_features(self, node: int) -> list[int]:
+        """The features that a split tests: one, or those of its sum."""
+        node = self._node_id(node)
+        terms = self.projection_feature[self.projection_start[node] : self.projection_start[node + 1]]
+        return terms.tolist() or [int(self.feature[node])]
 
     def children(self, node: int) -> IntArray:
         """Children of a node in branch order."""
@@ -286,7 +325,8 @@ class Tree(Savable):
             isinstance(other, Tree)
             and self.n_features == other.n_features
             and all(
-                np.array_equal(getattr(self, name), getattr(other, name)) for name in (*INTS, *COUNTS, "spread_weights")
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in (*INTS, *COUNTS, "spread_weights", "projection_weight")
             )
             and np.array_equal(self.threshold, other.threshold, equal_nan=True)
         )
@@ -317,6 +357,7 @@ class Tree(Savable):
 
         child_start, kept_children = kept_ranges(self.child_start)
         category_start, kept_categories = kept_ranges(self.category_start)
+        projection_start, kept_terms = kept_ranges(self.projection_start)
         return Tree._trusted(
             feature=np.where(is_split, self.feature, -1)[keep],
             threshold=np.where(is_split, self.threshold, np.nan)[keep],
@@ -329,6 +370,9 @@ class Tree(Savable):
             oob_class_counts=self.oob_class_counts[keep],
             spread_weights=self.spread_weights[keep],
             n_features=self.n_features,
+            projection_start=projection_start,
+            projection_feature=self.projection_feature[kept_terms],
+            projection_weight=self.projection_weight[kept_terms],
         )
 
     def _node_ids(self, nodes: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -145,7 +145,7 @@ def _leaf_facts(model: Any, query: Any, k: int) -> tuple[Floats, Floats, Counter
         total = float(counts.sum())
         shares.append(float(counts[k]) / total if total > 0 else 0.0)
         sizes.append(total)
-        asked.update(names[int(tree.feature[node])] for node in tree.path(leaf)[:-1])
+        asked.update(names[feature] for node in tree.path(leaf)[:-1] for feature in tree.tested_features(node))
     return np.array(shares), np.array(sizes), asked
 
 

@@ -55,7 +55,12 @@ def fit_levels(model: PETClassifier, engine: Any, coding: Coding) -> PETClassifi
 
 
 def check_levels(model: PETClassifier, estimator: Any) -> None:
-    """Refuse what needs the training rows again."""
+    """Refuse what needs the training rows again, or more than histograms of single columns."""
+    if model.splits != "best":
+        raise ValueError(
+            f"splits={model.splits!r}: a tree that is grown level by level from histograms has the cuts of "
+            "splits='best' only; use that, or mode='broadcast'"
+        )
     if model.pruning not in (None, "collapse"):
         raise ValueError(
             f"pruning={model.pruning!r} sends the training rows down the tree again: use mode='broadcast', or "

@@ -6,6 +6,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from petiole._classifiers.base import has_oblique_splits
+
 
 class ExportError(ValueError):
     """The model cannot be written in the wanted form; the message says why and what to do."""
@@ -20,3 +22,8 @@ def check_exportable(model: Any, kinds: tuple[type, ...], form: str, why_not: st
             "in petiole's own format (model.save)."
         )
     check_is_fitted(model)
+    if has_oblique_splits(model):
+        raise ExportError(
+            f"splits='oblique': the trees compare sums of columns with thresholds, and {form} has no such test here. "
+            "Fit with splits='best' or 'random', or keep the model in petiole's own format (model.save)."
+        )

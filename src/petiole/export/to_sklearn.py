@@ -128,6 +128,7 @@ def _check_expressible(model: PETClassifier) -> None:
             "is a categorical split",
             "put an encoder such as OrdinalEncoder before it, in a pipeline",
         ),
+        (tree.kind == "oblique", "is an oblique split", "fit with splits='best' or 'random'"),
         (n_children > 2, "has a third branch for missing values", "fit with missing='fractional'"),
         (tree.threshold == np.inf, "splits known from missing values", "fit with missing='fractional'"),
     )

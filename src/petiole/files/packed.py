@@ -21,21 +21,27 @@ _CODES = (
     *(f"{name}_{part}" for name in _COUNTS for part in ("entries", "class", "whole")),
 )
 _NUMBERS = ("threshold", "child_nodes", *(f"{name}_real" for name in _COUNTS))
+# Parts that only forests with oblique splits have.
+_PROJECTION_CODES, _PROJECTION_NUMBERS = ("n_terms", "projection_feature"), ("projection_weight",)
 _narrow = integers("uint8", "uint16", "uint32")
 
 
 def check_forest(state: Any) -> None:
     """Raise ValueError unless a packed forest has all its arrays, of the right types and lengths, for its trees."""
-    known = {"n_classes", "n_trees", *_CODES, *_NUMBERS, *(f"{name}_size" for name in (*_CODES, *_NUMBERS))}
-    require(type(state) is dict and set(state) == known, f"must have the parts {', '.join(sorted(known))}")
+    require(type(state) is dict, "must be a dictionary")
+    codes, numbers = _CODES, _NUMBERS
+    if "n_terms" in state:
+        codes, numbers = codes + _PROJECTION_CODES, numbers + _PROJECTION_NUMBERS
+    known = {"n_classes", "n_trees", *codes, *numbers, *(f"{name}_size" for name in (*codes, *numbers))}
+    require(set(state) == known, f"must have the parts {', '.join(sorted(known))}")
     whole(1, 65_535)(state["n_classes"])
-    for name in _CODES:
+    for name in codes:
         _checked(_narrow, state, name)
-    for name in _NUMBERS:
+    for name in numbers:
         _checked(integers("int32") if name == "child_nodes" else _flat_floats, state, name)
     n_trees = state["n_trees"]
     whole(1)(n_trees)
-    for name in (*_CODES, *_NUMBERS):
+    for name in (*codes, *numbers):
         sizes = state[f"{name}_size"]
         _checked(integers("uint32"), state, f"{name}_size")
         require(len(sizes) == n_trees, f"{name}_size: must have one entry for each of {n_trees} trees")
@@ -52,8 +58,9 @@ def check_forest(state: Any) -> None:
 
 def check_forest_fits(state: dict[str, Any], n_features: int) -> None:
     """Raise ValueError if a split tests a feature that does not exist."""
-    feature = state["feature"]
-    require(feature.size == 0 or int(feature.max()) < n_features, f"feature: must be below n_features={n_features}")
+    for name in ("feature", "projection_feature"):
+        feature = state.get(name, np.zeros(0))
+        require(feature.size == 0 or int(feature.max()) < n_features, f"{name}: must be below n_features={n_features}")
 
 
 class Facts(NamedTuple):
@@ -136,6 +143,20 @@ def _check_splits(state: dict[str, Any]) -> None:
     # A third branch of a numeric split is the one of missing values; branches count from one here.
     fits = (n_children == 2) | ((n_children == 3) & (missing == 3))
     require(fits[is_numeric].all(), "missing_branch: a numeric split has a third branch only for missing values")
+    if "n_terms" in state:
+        _check_projections(state, is_numeric)
+
+
+def _check_projections(state: dict[str, Any], is_numeric: Array) -> None:
+    n_terms, feature, weight = _expanded(state, "n_terms"), state["projection_feature"], state["projection_weight"]
+    require(len(n_terms[n_terms > 0]) > 0, "n_terms: must be absent where no split is oblique")
+    require((n_terms[~is_numeric] == 0).all(), "n_terms: a categorical split has no projection")
+    require(int(n_terms.sum()) == len(feature) == len(weight), "n_terms: must be as many as there are weights")
+    require((np.isfinite(weight) & (weight != 0)).all(), "projection_weight: must be finite and not 0")
+    oblique = n_terms > 0
+    first = np.cumsum(n_terms[oblique]) - n_terms[oblique]
+    same = feature[first] == state["feature"][oblique]
+    require(same.all(), "projection_feature: must begin with the feature of the split")
 
 
 def _check_increase(state: dict[str, Any], name: str, sizes: str) -> None:
