@@ -157,7 +157,7 @@ def test_statistics_teach_and_then_become_the_tables(monkeypatch):
         monkeypatch.setattr(
             kind, "count", lambda self, *rest, count=count: made.append(type(self).name) or count(self, *rest)
         )
-    ProbabilityForestClassifier(8, oob_score=True, random_state=0).fit(X, y)
+    ProbabilityForestClassifier(8, missing="fractional", oob_score=True, random_state=0).fit(X, y)
     assert sorted(made) == sorted(2 * ["raw", "oob", "votes", "coarse"])  # once for each kind of trees
 
 
