@@ -196,6 +196,15 @@ def test_boosted_trees_correct_the_forest(fitted):
         assert isinstance(fitted.forest_pool_, LogPool)
 
 
+def test_asking_for_out_of_bag_answers_does_not_change_the_model(monkeypatch):
+    """Also where the pool is learned from a selection of the rows only."""
+    monkeypatch.setattr("petiole._estimates.pool.MOST_POOL_ROWS", 150)
+    X, y, w = clouds()
+    silent, asked = (forest(oob_score=oob_score).fit(X, y, w) for oob_score in (False, True))
+    np.testing.assert_array_equal(silent.predict_proba(X), asked.predict_proba(X))
+    assert silent.members_.corrects == asked.members_.corrects is False
+
+
 def test_folds_depend_on_labels_and_seed_only():
     labels = np.arange(40, dtype=np.int32) % 3
     one, two = Folding(4, 3).of(labels), Folding(4, 3).of(labels)

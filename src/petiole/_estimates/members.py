@@ -1,4 +1,4 @@
-"""PoolMembers of the pool that are no statistics of a forest's leaves: models of the encoded rows, cross-fitted.
+"""Members of the pool that are no statistics of a forest's leaves: models of the encoded rows, cross-fitted.
 
 To add one, write a function that fits it to all folds and put it into ``MEMBERS``.
 """

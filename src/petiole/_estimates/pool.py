@@ -341,8 +341,9 @@ def fit_pooled_components(
     forest_pool, losses = learn_pool(
         _by_name([*names, PRIOR], leaf_answers, to_learn), len(names), rows_to_learn, floor, n_threads
     )
-    asked_about_all = len(of_leaves[0]) == len(rows)
-    starts = np.log(forest_pool.combine(_filled_by(leaf_answers, base_rates))) if asked_about_all and wanted else None
+    starts = None
+    if wanted and len(learn_from) == len(rows):  # whether or not all rows are asked for their answers' sake
+        starts = np.log(forest_pool.combine(_filled_by(leaf_answers, base_rates)))
     members, by_members = fit_members(wanted, rows, seed, starts, n_threads)
     by_members = by_members if answer_all else [proba[learn_from] for proba in by_members]
     every = [*names, *members.names, PRIOR]
@@ -350,22 +351,17 @@ def fit_pooled_components(
     pool = forest_pool
     if members.names:
         pool, losses = learn_pool(learned, len(names), rows_to_learn, floor, n_threads)
+    useful = [name for name in members.names if pool.weights[every.index(name)].max() >= LEAST_WEIGHT]
+    kept = [*names, *useful, PRIOR]
+    pool = pool.placed(every, kept)
     out_of_bag = None
     if answer_all:
-        out_of_bag = pool.combine(with_base_rates(_known_to_others(answers) + by_members, base_rates))
-    useful = [name for name in members.names if pool.weights[every.index(name)].max() >= LEAST_WEIGHT]
+        by_useful = [proba for name, proba in zip(members.names, by_members, strict=True) if name in useful]
+        out_of_bag = pool.combine(with_base_rates(_known_to_others(answers) + by_useful, base_rates))
     members = members.kept(useful)
-    kept = [*names, *useful, PRIOR]
-    estimate = PooledComponents(
-        parts,
-        members,
-        pool.placed(every, kept),
-        forest_pool if members.needs_starts else None,
-        kept,
-        prior,
-        base_rates,
-    )
-    loss = mean_log_loss(pool.combine(list(learned.values())), rows_to_learn)
+    forest_pool_needed = forest_pool if members.needs_starts else None
+    estimate = PooledComponents(parts, members, pool, forest_pool_needed, kept, prior, base_rates)
+    loss = mean_log_loss(pool.combine([learned[name] for name in kept]), rows_to_learn)
     return Fit(estimate, out_of_bag, loss, losses)
 
 
