@@ -4,10 +4,10 @@
 #include <optional>
 #include <thread>
 
-#include "data/dataset.hpp"
 #include "base/interrupt.hpp"
-#include "ndarray.hpp"
 #include "base/parallel.hpp"
+#include "data/dataset.hpp"
+#include "ndarray.hpp"
 #include "tree/tree.hpp"
 
 namespace petiole::bindings {

@@ -101,7 +101,8 @@ nb::dict grow(const BoostColumns& columns, const Labels& labels, const Weights& 
 
 Array<double> scores(const BoostRouter& router, const FloatMatrix& array, int n_threads) {
   const Matrix matrix = as_matrix(array);
-  if (matrix.n_columns != router.n_features()) throw nb::value_error("the matrix has another number of columns than the trees");
+  if (matrix.n_columns != router.n_features())
+    throw nb::value_error("the matrix has another number of columns than the trees");
   const auto n_rows = static_cast<std::size_t>(matrix.n_rows), n_scores = static_cast<std::size_t>(router.n_scores());
   std::vector<double> out(n_rows * n_scores);
   {

@@ -1,6 +1,6 @@
 // Counts that add up: of leaves, and of leaves by vote.
-#include "bindings.hpp"
 #include "forest/counts.hpp"
+#include "bindings.hpp"
 #include "rows.hpp"
 #include "tree_fields.hpp"
 
@@ -10,8 +10,8 @@ using namespace nb::literals;
 
 namespace {
 
-ForestCounts count(const Members& members, const Labels& labels, const Weights& weights, int n_classes,
-                   bool distinct, int n_threads) {
+ForestCounts count(const Members& members, const Labels& labels, const Weights& weights, int n_classes, bool distinct,
+                   int n_threads) {
   const Rows rows(members.n_rows, labels, weights);
   require_classes(labels, n_classes);
   nb::gil_scoped_release release;
@@ -88,10 +88,13 @@ void bind_counts(nb::module_& m) {
       .def("plus", &plus, "more"_a, "scale"_a = 1.0, "n_threads"_a = 1, "scale times these plus the others.")
       .def("out_of_bag_alone", &ForestCounts::out_of_bag_alone, "Without in-bag counts.")
       .def("table", &table, "tree"_a, "out_of_bag"_a, "The counts of one tree, leaves x classes.")
-      .def("placed_in", [](const ForestCounts& counts, const Forest& forest, const Weights& prior, int n_threads) {
-        return replaced(forest, counts, prior, n_threads);
-      }, "forest"_a, "prior"_a.none(), "n_threads"_a = 1,
-      "The same trees with these counts; with a prior leaves vote anew.");
+      .def(
+          "placed_in",
+          [](const ForestCounts& counts, const Forest& forest, const Weights& prior, int n_threads) {
+            return replaced(forest, counts, prior, n_threads);
+          },
+          "forest"_a, "prior"_a.none(), "n_threads"_a = 1,
+          "The same trees with these counts; with a prior leaves vote anew.");
 }
 
 }  // namespace petiole::bindings

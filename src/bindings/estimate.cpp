@@ -20,14 +20,12 @@ struct CountsHolder {
   Table counts;
   NodeCounts view;
 
-  CountsHolder(Vector<std::int32_t> parent_, Vector<std::int32_t> top_down_, Vector<std::uint8_t> is_leaf_,
-               Table counts_)
+  CountsHolder(Vector<std::int32_t> parent_, Vector<std::int32_t> top_down_, Vector<std::uint8_t> is_leaf_, Table counts_)
       : parent(parent_), top_down(top_down_), is_leaf(is_leaf_), counts(counts_) {
     const std::size_t n = parent.shape(0);
     if (n == 0 || top_down.shape(0) != n || is_leaf.shape(0) != n || counts.shape(0) != n)
       throw nb::value_error("the arrays of a tree must have one entry per node");
-    view = {{parent.data(), n}, {top_down.data(), n}, {is_leaf.data(), n}, {counts.data(), counts.size()},
-            counts.shape(1)};
+    view = {{parent.data(), n}, {top_down.data(), n}, {is_leaf.data(), n}, {counts.data(), counts.size()}, counts.shape(1)};
   }
 
   std::span<const double> per_node(const Vector<double>& values) const {
@@ -65,47 +63,68 @@ void bind_estimate(nb::module_& m) {
       .def_rw("root_concentration", &HdpOptions::root_concentration)
       .def_rw("seed", &HdpOptions::seed);
   nb::class_<HgsLoss>(m, "HgsLoss", "A loss of HGS and its gradient by alpha.")
-      .def("__call__", [](HgsLoss& self, const Vector<double>& alpha) -> Tuple<double, Array<double>> {
-        if (alpha.shape(0) != self.n_nodes()) throw nb::value_error("one alpha per node is needed");
-        std::vector<double> gradient(self.n_nodes());
-        const double cost = self({alpha.data(), alpha.shape(0)}, gradient);
-        return nb::make_tuple(cost, to_numpy(std::move(gradient)));
-      }, "alpha"_a);
+      .def(
+          "__call__",
+          [](HgsLoss& self, const Vector<double>& alpha) -> Tuple<double, Array<double>> {
+            if (alpha.shape(0) != self.n_nodes()) throw nb::value_error("one alpha per node is needed");
+            std::vector<double> gradient(self.n_nodes());
+            const double cost = self({alpha.data(), alpha.shape(0)}, gradient);
+            return nb::make_tuple(cost, to_numpy(std::move(gradient)));
+          },
+          "alpha"_a);
   nb::class_<CountsHolder>(m, "NodeCounts", "The class counts of a tree's nodes, as leaf estimators see them.")
-      .def(nb::init<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Table>(), "parent"_a,
-           "top_down"_a, "is_leaf"_a, "counts"_a)
-      .def("m_branch", [](const CountsHolder& self, double M, Height height) {
-        return self.reshaped(m_branch(self.view, M, height));
-      }, "M"_a, "height"_a)
-      .def("hgs", [](const CountsHolder& self, const Vector<double>& alpha) {
-        return self.reshaped(hgs(self.view, self.per_node(alpha)));
-      }, "alpha"_a)
-      .def("curtail", [](const CountsHolder& self, const Table& table, double v) {
-        return self.reshaped(curtail(self.view, self.table(table), v));
-      }, "table"_a, "v"_a)
-      .def("leave_one_out_loss", [](const CountsHolder& self, Loss loss) {
-        return HgsLoss::leave_one_out(self.view, loss);
-      }, "loss"_a, nb::keep_alive<0, 1>(), "The mean loss of the training rows, each left out.")
-      .def("held_out_loss", [](const CountsHolder& self, const Table& held_out, Loss loss) {
-        return HgsLoss::held_out(self.view, self.table(held_out), loss);
-      }, "held_out"_a, "loss"_a, nb::keep_alive<0, 1>(), "The summed loss of held-out rows.")
+      .def(nb::init<Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::uint8_t>, Table>(), "parent"_a, "top_down"_a,
+           "is_leaf"_a, "counts"_a)
+      .def(
+          "m_branch",
+          [](const CountsHolder& self, double M, Height height) { return self.reshaped(m_branch(self.view, M, height)); },
+          "M"_a, "height"_a)
+      .def(
+          "hgs",
+          [](const CountsHolder& self, const Vector<double>& alpha) {
+            return self.reshaped(hgs(self.view, self.per_node(alpha)));
+          },
+          "alpha"_a)
+      .def(
+          "curtail",
+          [](const CountsHolder& self, const Table& table, double v) {
+            return self.reshaped(curtail(self.view, self.table(table), v));
+          },
+          "table"_a, "v"_a)
+      .def(
+          "leave_one_out_loss", [](const CountsHolder& self, Loss loss) { return HgsLoss::leave_one_out(self.view, loss); },
+          "loss"_a, nb::keep_alive<0, 1>(), "The mean loss of the training rows, each left out.")
+      .def(
+          "held_out_loss",
+          [](const CountsHolder& self, const Table& held_out, Loss loss) {
+            return HgsLoss::held_out(self.view, self.table(held_out), loss);
+          },
+          "held_out"_a, "loss"_a, nb::keep_alive<0, 1>(), "The summed loss of held-out rows.")
       .def("frequencies", [](const CountsHolder& self) { return self.reshaped(self.view.frequencies()); })
-      .def("hdp", [](const CountsHolder& self, const HdpOptions& options) -> Tuple<Array<double>, double> {
-        HdpResult result = run_interruptible([&](Interrupt& interrupt) { return hdp(self.view, options, interrupt); });
-        return nb::make_tuple(self.reshaped(std::move(result.table)), result.mean_concentration);
-      }, "options"_a, "The posterior mean of every node's class probabilities, and of the concentrations.");
-  m.def("log_stirling", [](std::uint32_t n, std::uint32_t t) {
-    if (t == 0 || t > n) throw nb::value_error("t must lie between 1 and n");
-    StirlingRatios ratios;
-    ratios.prepare(n);
-    return ratios.log_number(n, t);
-  }, "n"_a, "t"_a, "Logarithm of an unsigned Stirling number of the first kind.");
-  m.def("stirling_ratios", [](double n, const std::vector<double>& tables) {
-    StirlingRatios ratios;
-    ratios.prepare(n);
-    return ratios.next_tables(n, tables);
-  }, "n"_a, "tables"_a,
-  "S(n, t+1) / S(n, t) of the unsigned Stirling numbers of the first kind, for each t of `tables`.");
+      .def(
+          "hdp",
+          [](const CountsHolder& self, const HdpOptions& options) -> Tuple<Array<double>, double> {
+            HdpResult result = run_interruptible([&](Interrupt& interrupt) { return hdp(self.view, options, interrupt); });
+            return nb::make_tuple(self.reshaped(std::move(result.table)), result.mean_concentration);
+          },
+          "options"_a, "The posterior mean of every node's class probabilities, and of the concentrations.");
+  m.def(
+      "log_stirling",
+      [](std::uint32_t n, std::uint32_t t) {
+        if (t == 0 || t > n) throw nb::value_error("t must lie between 1 and n");
+        StirlingRatios ratios;
+        ratios.prepare(n);
+        return ratios.log_number(n, t);
+      },
+      "n"_a, "t"_a, "Logarithm of an unsigned Stirling number of the first kind.");
+  m.def(
+      "stirling_ratios",
+      [](double n, const std::vector<double>& tables) {
+        StirlingRatios ratios;
+        ratios.prepare(n);
+        return ratios.next_tables(n, tables);
+      },
+      "n"_a, "tables"_a, "S(n, t+1) / S(n, t) of the unsigned Stirling numbers of the first kind, for each t of `tables`.");
 }
 
 }  // namespace petiole::bindings

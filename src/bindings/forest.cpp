@@ -12,12 +12,12 @@ using namespace nb::literals;
 namespace {
 
 constexpr std::pair<const char*, Codes PackedTree::*> kCodes[] = {
-    {"n_children", &PackedTree::n_children},         {"feature", &PackedTree::feature},
-    {"missing_branch", &PackedTree::missing_branch}, {"n_categories", &PackedTree::n_categories},
+    {"n_children", &PackedTree::n_children},           {"feature", &PackedTree::feature},
+    {"missing_branch", &PackedTree::missing_branch},   {"n_categories", &PackedTree::n_categories},
     {"category_branch", &PackedTree::category_branch}, {"vote", &PackedTree::vote}};
-constexpr std::pair<const char*, LeafCounts PackedTree::*> kCounts[] = {
-    {"in_bag", &PackedTree::in_bag}, {"out_of_bag", &PackedTree::out_of_bag},
-    {"spread_weights", &PackedTree::spread_weights}};
+constexpr std::pair<const char*, LeafCounts PackedTree::*> kCounts[] = {{"in_bag", &PackedTree::in_bag},
+                                                                        {"out_of_bag", &PackedTree::out_of_bag},
+                                                                        {"spread_weights", &PackedTree::spread_weights}};
 
 // Of forests with oblique splits only.
 constexpr std::pair<const char*, Codes PackedTree::*> kProjectionCodes[] = {
@@ -26,7 +26,8 @@ constexpr std::pair<const char*, Codes PackedTree::*> kProjectionCodes[] = {
 void put_projections(const Forest& forest, nb::dict& state) {
   for (const auto& [name, field] : kProjectionCodes)
     store_codes(state, name, forest, [field = field](const PackedTree& t) -> const Codes& { return t.*field; });
-  store_numbers<double>(state, "projection_weight", forest, [](const PackedTree& t) -> const auto& { return t.projection_weight; });
+  store_numbers<double>(state, "projection_weight", forest,
+                        [](const PackedTree& t) -> const auto& { return t.projection_weight; });
 }
 
 void take_projections(const nb::dict& state, Forest& forest) {
@@ -90,8 +91,7 @@ std::vector<double> out_of_bag_counts(const nb::dict& arrays) {
 Forest from_trees(const std::vector<nb::dict>& trees, int n_classes, const Vector<double>& prior) {
   Forest forest;
   forest.n_classes = n_classes;
-  if (prior.shape(0) != static_cast<std::size_t>(n_classes))
-    throw nb::value_error("prior: must have one entry per class");
+  if (prior.shape(0) != static_cast<std::size_t>(n_classes)) throw nb::value_error("prior: must have one entry per class");
   const auto of_classes = as_vector(prior);
   for (const nb::dict& arrays : trees)
     forest.trees.push_back(pack(from_arrays(arrays), out_of_bag_counts(arrays), of_classes));
@@ -106,8 +106,7 @@ LeafTables leaf_counts_of(const Forest& forest, double in_bag, double out_of_bag
 }
 
 Array<double> root_counts_of(const Forest& forest, double in_bag, double out_of_bag) {
-  return to_table(root_counts(forest, in_bag, out_of_bag), forest.trees.size(),
-                  static_cast<std::size_t>(forest.n_classes));
+  return to_table(root_counts(forest, in_bag, out_of_bag), forest.trees.size(), static_cast<std::size_t>(forest.n_classes));
 }
 
 Array<std::int32_t> leaf_votes_of(const Forest& forest, std::size_t index) {

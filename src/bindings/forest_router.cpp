@@ -12,8 +12,8 @@ namespace {
 
 using Average = Tuple<Array<double>, std::optional<Array<double>>, Array<std::int32_t>>;
 
-Average average(const ForestRouter& router, const FloatMatrix& array, const LeafTables& tables,
-                  const Members* members, bool squares, int n_threads) {
+Average average(const ForestRouter& router, const FloatMatrix& array, const LeafTables& tables, const Members* members,
+                bool squares, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   check_trees(router, tables, "the tables belong to another forest");
@@ -27,9 +27,7 @@ Average average(const ForestRouter& router, const FloatMatrix& array, const Leaf
     ThreadPool pool(n_rows < 64 ? 1 : n_threads);
     router.average(matrix, tables, members, pool, out.data(), squares ? of_squares.data() : nullptr, n_used.data());
   }
-  const auto shaped = [&](std::vector<double>&& values) {
-    return to_table(std::move(values), n_rows, tables.n_columns());
-  };
+  const auto shaped = [&](std::vector<double>&& values) { return to_table(std::move(values), n_rows, tables.n_columns()); };
   nb::object second = nb::none();
   if (squares) second = shaped(std::move(of_squares));
   return nb::make_tuple(shaped(std::move(out)), second, to_numpy(std::move(n_used)));

@@ -11,9 +11,9 @@ using namespace nb::literals;
 
 namespace {
 
-nb::dict grow_tree(const FloatMatrix& matrix, const Vector<std::int32_t>& labels,
-                   std::optional<Vector<double>> weights, const Vector<std::int32_t>& n_categories,
-                   const CodingOptions& coding, const GrowOptions& options, int n_classes, int n_threads) {
+nb::dict grow_tree(const FloatMatrix& matrix, const Vector<std::int32_t>& labels, std::optional<Vector<double>> weights,
+                   const Vector<std::int32_t>& n_categories, const CodingOptions& coding, const GrowOptions& options,
+                   int n_classes, int n_threads) {
   Dataset dataset = as_dataset(matrix, labels, weights, n_classes);
   const auto categories = as_vector(n_categories);
   Tree tree = run_interruptible([&](Interrupt& interrupt) {
@@ -39,9 +39,7 @@ void bind_grow(nb::module_& m) {
   nb::enum_<NominalSplits>(m, "NominalSplits")
       .value("multiway", NominalSplits::multiway)
       .value("binary", NominalSplits::binary);
-  nb::enum_<Missing>(m, "Missing")
-      .value("fractional", Missing::fractional)
-      .value("separate", Missing::separate);
+  nb::enum_<Missing>(m, "Missing").value("fractional", Missing::fractional).value("separate", Missing::separate);
   nb::class_<CodingOptions>(m, "CodingOptions")
       .def(nb::init<>())
       .def_rw("max_bins", &CodingOptions::max_bins)

@@ -55,13 +55,12 @@ LazyOptionTrees* make_trees(const FloatMatrix& matrix, const Vector<std::int32_t
 }
 
 Matrix checked(const LazyOptionTrees& trees, const FloatMatrix& queries) {
-  if (queries.shape(1) != trees.n_features())
-    throw nb::value_error("queries: must have the columns of the training rows");
+  if (queries.shape(1) != trees.n_features()) throw nb::value_error("queries: must have the columns of the training rows");
   return as_matrix(queries);
 }
 
 Array<double> predict(const LazyOptionTrees& trees, const FloatMatrix& queries, const LazyTreeOptions& options,
-                   const std::optional<Vector<std::uint32_t>>& rows, int n_threads, const nb::object& report) {
+                      const std::optional<Vector<std::uint32_t>>& rows, int n_threads, const nb::object& report) {
   const Matrix matrix = checked(trees, queries);
   std::span<const RowId> training_rows;
   if (rows) training_rows = {rows->data(), rows->shape(0)};
@@ -121,8 +120,8 @@ void bind_lazy(nb::module_& m) {
       .def_rw("n_bags", &LazyBagOptions::n_bags)
       .def_rw("seed", &LazyBagOptions::seed);
   nb::class_<LazyOptionTrees>(m, "LazyOptionTrees", "Coded training rows that answer queries by lazy option trees.")
-      .def_static("of", &make_trees, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "bags"_a,
-                  "n_classes"_a, "n_threads"_a, nb::rv_policy::take_ownership)
+      .def_static("of", &make_trees, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "bags"_a, "n_classes"_a,
+                  "n_threads"_a, nb::rv_policy::take_ownership)
       .def("predict", &predict, "queries"_a, "options"_a, "rows"_a.none(), "n_threads"_a, "report"_a.none(),
            "Class probabilities of the queries; if they are training rows, by the samples that they are not in.")
       .def("explain", &explain, "query"_a, "options"_a, "bag"_a,

@@ -1,6 +1,6 @@
 // The logarithmic pool of several estimates.
-#include "bindings.hpp"
 #include "estimate/log_pool.hpp"
+#include "bindings.hpp"
 #include "rows.hpp"
 
 namespace petiole::bindings {
@@ -12,8 +12,8 @@ namespace {
 using LossAndSlopes = Tuple<double, Array<double>, Array<double>>;
 
 LossAndSlopes evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>& logs,
-                        const Labels& labels, const Weights& row_weights, const Table& weights,
-                        const Vector<double>& intercepts, int n_threads) {
+                            const Labels& labels, const Weights& row_weights, const Table& weights,
+                            const Vector<double>& intercepts, int n_threads) {
   const LogComponents components{logs.data(), logs.shape(0), logs.shape(1), logs.shape(2)};
   const std::vector<ClassId> classes = as_classes(labels);
   const bool fits = classes.size() == components.n_rows && weights.shape(0) == components.n_components &&
@@ -25,8 +25,8 @@ LossAndSlopes evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_co
   {
     nb::gil_scoped_release release;
     ThreadPool pool(n_threads);
-    loss = pool_loss(components, {classes.data(), data_or_null(row_weights)}, weights.data(),
-                     intercepts.data(), pool, weight_slopes.data(), intercept_slopes.data());
+    loss = pool_loss(components, {classes.data(), data_or_null(row_weights)}, weights.data(), intercepts.data(), pool,
+                     weight_slopes.data(), intercept_slopes.data());
   }
   return nb::make_tuple(loss, to_table(std::move(weight_slopes), components.n_components, components.n_classes),
                         to_numpy(std::move(intercept_slopes)));
@@ -35,8 +35,8 @@ LossAndSlopes evaluate_pool(const nb::ndarray<const float, nb::ndim<3>, nb::c_co
 }  // namespace
 
 void bind_log_pool(nb::module_& m) {
-  m.def("pool_loss", &evaluate_pool, "logs"_a, "labels"_a, "row_weights"_a.none(), "weights"_a, "intercepts"_a,
-        "n_threads"_a, "Log-loss in nats of a logarithmic pool, and its slopes by the weights and the intercepts.");
+  m.def("pool_loss", &evaluate_pool, "logs"_a, "labels"_a, "row_weights"_a.none(), "weights"_a, "intercepts"_a, "n_threads"_a,
+        "Log-loss in nats of a logarithmic pool, and its slopes by the weights and the intercepts.");
 }
 
 }  // namespace petiole::bindings

@@ -24,8 +24,7 @@ Members members_of(const RowsByTrees<std::int32_t>& leaves, const std::optional<
 
 // Members of existing trees with the samples that were drawn for them.
 void set_copies(Members& members, std::size_t tree, const Vector<std::uint32_t>& copies) {
-  if (tree >= members.trees.size() || copies.shape(0) != members.n_rows)
-    throw nb::value_error("no such tree, or other rows");
+  if (tree >= members.trees.size() || copies.shape(0) != members.n_rows) throw nb::value_error("no such tree, or other rows");
   members.set_copies(tree, copies.data());
 }
 

@@ -23,8 +23,9 @@ using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::c
 inline Matrix as_matrix(const FloatMatrix& array) {
   const bool single = array.dtype() == nb::dtype<float>();
   if (!single && array.dtype() != nb::dtype<double>()) throw nb::type_error("the matrix must be float32 or float64");
-  return {array.data(), single, static_cast<std::int64_t>(array.shape(0)), static_cast<std::int64_t>(array.shape(1)),
-          array.stride(0), array.stride(1)};
+  return {
+      array.data(),    single,         static_cast<std::int64_t>(array.shape(0)), static_cast<std::int64_t>(array.shape(1)),
+      array.stride(0), array.stride(1)};
 }
 
 template <class T>
@@ -40,15 +41,24 @@ std::span<const T> as_span(const Vector<T>& array) {
 template <class T>
 constexpr auto dtype_name() {
   using nb::detail::const_name;
-  if constexpr (std::is_same_v<T, double>) return const_name("float64");
-  else if constexpr (std::is_same_v<T, float>) return const_name("float32");
-  else if constexpr (std::is_same_v<T, std::int64_t>) return const_name("int64");
-  else if constexpr (std::is_same_v<T, std::int32_t>) return const_name("int32");
-  else if constexpr (std::is_same_v<T, std::uint64_t>) return const_name("uint64");
-  else if constexpr (std::is_same_v<T, std::uint32_t>) return const_name("uint32");
-  else if constexpr (std::is_same_v<T, std::uint16_t>) return const_name("uint16");
-  else if constexpr (std::is_same_v<T, std::int8_t>) return const_name("int8");
-  else return const_name("uint8");
+  if constexpr (std::is_same_v<T, double>)
+    return const_name("float64");
+  else if constexpr (std::is_same_v<T, float>)
+    return const_name("float32");
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return const_name("int64");
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return const_name("int32");
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    return const_name("uint64");
+  else if constexpr (std::is_same_v<T, std::uint32_t>)
+    return const_name("uint32");
+  else if constexpr (std::is_same_v<T, std::uint16_t>)
+    return const_name("uint16");
+  else if constexpr (std::is_same_v<T, std::int8_t>)
+    return const_name("int8");
+  else
+    return const_name("uint8");
 }
 
 // An array of NumPy; the generated stubs say what its elements are.

@@ -32,8 +32,8 @@ Array<double> oob_average(const Members& members, const LeafTables& tables, cons
   return to_table(std::move(out), asked.n, tables.n_columns());
 }
 
-Array<double> oob_frequencies(const Members& members, const LeafTables& counts, double oob_weight,
-                           const Labels& labels, const Weights& weights, const RowList& listed, int n_threads) {
+Array<double> oob_frequencies(const Members& members, const LeafTables& counts, double oob_weight, const Labels& labels,
+                              const Weights& weights, const RowList& listed, int n_threads) {
   check_members(members, counts.n_trees());
   const Rows rows(members.n_rows, labels, weights);
   const Asked asked = as_asked(members, listed);
@@ -52,8 +52,8 @@ void bind_out_of_bag(nb::module_& m) {
   m.def("out_of_bag_votes", &oob_votes, "members"_a, "ballot"_a, "n_threads"_a);
   m.def("out_of_bag_average", &oob_average, "members"_a, "tables"_a, "rows"_a.none(), "n_threads"_a,
         "Means over the trees that have not seen a row, for the rows listed or for all.");
-  m.def("out_of_bag_frequencies", &oob_frequencies, "members"_a, "counts"_a, "oob_weight"_a, "labels"_a,
-        "weights"_a.none(), "rows"_a.none(), "n_threads"_a);
+  m.def("out_of_bag_frequencies", &oob_frequencies, "members"_a, "counts"_a, "oob_weight"_a, "labels"_a, "weights"_a.none(),
+        "rows"_a.none(), "n_threads"_a);
 }
 
 }  // namespace petiole::bindings

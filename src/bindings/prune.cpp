@@ -17,9 +17,8 @@ nb::dict prune_tree_by_error(const nb::dict& arrays, const FloatMatrix& matrix, 
   data.matrix = as_matrix(matrix);
   data.labels.assign(labels.data(), labels.data() + labels.shape(0));
   if (weights) data.weights = as_vector(*weights);
-  return to_arrays(run_interruptible([&](Interrupt& interrupt) {
-    return prune_by_error(tree, data, confidence, z, interrupt);
-  }));
+  return to_arrays(
+      run_interruptible([&](Interrupt& interrupt) { return prune_by_error(tree, data, confidence, z, interrupt); }));
 }
 
 }  // namespace
@@ -30,8 +29,8 @@ void bind_prune(nb::module_& m) {
   m.def(
       "collapse", [](const nb::dict& arrays) { return to_arrays(collapse(from_arrays(arrays))); }, "arrays"_a,
       "Replaces subtrees that make no fewer training errors than a leaf would.");
-  m.def("prune_by_error", &prune_tree_by_error, "arrays"_a, "matrix"_a, "labels"_a, "weights"_a.none(), "confidence"_a,
-        "z"_a, "Collapses the tree, then prunes it by expected errors with subtree raising.");
+  m.def("prune_by_error", &prune_tree_by_error, "arrays"_a, "matrix"_a, "labels"_a, "weights"_a.none(), "confidence"_a, "z"_a,
+        "Collapses the tree, then prunes it by expected errors with subtree raising.");
 }
 
 }  // namespace petiole::bindings

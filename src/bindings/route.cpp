@@ -47,7 +47,8 @@ Array<double> average(const Router& router, const FloatMatrix& array, const Tabl
   return Array<double>(nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {n_rows, n_columns}, owner)));
 }
 
-Tuple<Array<std::int64_t>, Array<NodeId>, Array<double>> traverse(const Router& router, const FloatMatrix& array, bool whole_path) {
+Tuple<Array<std::int64_t>, Array<NodeId>, Array<double>> traverse(const Router& router, const FloatMatrix& array,
+                                                                  bool whole_path) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   NodeWeights found;
@@ -55,12 +56,11 @@ Tuple<Array<std::int64_t>, Array<NodeId>, Array<double>> traverse(const Router& 
     nb::gil_scoped_release release;
     found = router.traverse(matrix, whole_path);
   }
-  return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.node)),
-                        to_numpy(std::move(found.weight)));
+  return nb::make_tuple(to_numpy(std::move(found.start)), to_numpy(std::move(found.node)), to_numpy(std::move(found.weight)));
 }
 
 Array<double> count(const Router& router, const FloatMatrix& array, const Vector<std::int32_t>& labels,
-                 std::optional<Vector<double>> weights, std::int64_t n_classes) {
+                    std::optional<Vector<double>> weights, std::int64_t n_classes) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   const std::vector<ClassId> classes(labels.data(), labels.data() + labels.shape(0));

@@ -12,9 +12,7 @@ using Labels = Vector<std::int32_t>;
 using Weights = std::optional<Vector<double>>;
 using RowList = std::optional<Vector<std::uint32_t>>;
 
-inline std::vector<ClassId> as_classes(const Labels& labels) {
-  return {labels.data(), labels.data() + labels.shape(0)};
-}
+inline std::vector<ClassId> as_classes(const Labels& labels) { return {labels.data(), labels.data() + labels.shape(0)}; }
 
 inline const double* data_or_null(const Weights& weights) { return weights ? weights->data() : nullptr; }
 

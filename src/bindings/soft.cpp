@@ -1,8 +1,8 @@
 // Queries whose values are perturbed.
 #include <nanobind/stl/vector.h>
 
-#include "bindings.hpp"
 #include "base/normal_cdf.hpp"
+#include "bindings.hpp"
 #include "rows.hpp"
 #include "soft/out_of_bag.hpp"
 #include "soft/route.hpp"
@@ -48,7 +48,7 @@ SoftRouter router_of_forest(const Forest& forest, int n_threads) {
 SoftRouter router_of_tree(const nb::dict& arrays) { return SoftRouter(from_arrays(arrays)); }
 
 Array<double> average(const SoftRouter& router, const FloatMatrix& array, const LeafTables& tables,
-                   const Perturbation& perturbation, const Members* counted, int n_threads) {
+                      const Perturbation& perturbation, const Members* counted, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_fits(router, matrix, perturbation);
   check_tables(router, tables);
@@ -62,8 +62,8 @@ Array<double> average(const SoftRouter& router, const FloatMatrix& array, const 
   return to_table(std::move(out), n_rows, tables.n_columns());
 }
 
-Members members(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation,
-                const Members* counted, int n_threads) {
+Members members(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation, const Members* counted,
+                int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_fits(router, matrix, perturbation);
   check_counted(router, matrix, counted);
@@ -73,18 +73,18 @@ Members members(const SoftRouter& router, const FloatMatrix& array, const Pertur
   });
 }
 
-Tuple<Array<std::int64_t>, Array<LeafId>, Array<double>> leaves(const SoftRouter& router, const FloatMatrix& array, const Perturbation& perturbation, std::size_t tree,
-                 int n_threads) {
+Tuple<Array<std::int64_t>, Array<LeafId>, Array<double>> leaves(const SoftRouter& router, const FloatMatrix& array,
+                                                                const Perturbation& perturbation, std::size_t tree,
+                                                                int n_threads) {
   if (tree >= router.n_trees()) throw nb::index_error("there is no such tree");
   const Members found = members(router, array, perturbation, nullptr, n_threads);
   LeafShares flat = leaf_shares(found.trees[tree].reach);
-  return nb::make_tuple(to_numpy(std::move(flat.start)), to_numpy(std::move(flat.leaf)),
-                        to_numpy(std::move(flat.share)));
+  return nb::make_tuple(to_numpy(std::move(flat.start)), to_numpy(std::move(flat.leaf)), to_numpy(std::move(flat.share)));
 }
 
-Tuple<double, Array<double>> loss(const SoftRouter& router, const FloatMatrix& array, const Labels& labels, const Weights& weights,
-               const LeafTables& tables, const Perturbation& perturbation, const Members* counted, double floor,
-               int n_threads) {
+Tuple<double, Array<double>> loss(const SoftRouter& router, const FloatMatrix& array, const Labels& labels,
+                                  const Weights& weights, const LeafTables& tables, const Perturbation& perturbation,
+                                  const Members* counted, double floor, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_fits(router, matrix, perturbation);
   check_tables(router, tables);
@@ -105,7 +105,7 @@ void check_same_rows(const Members& asked, const Members& counted, std::size_t n
 }
 
 Array<double> oob_frequencies(const Members& asked, const Members& counted, const LeafTables& counts, double oob_weight,
-                           const Labels& labels, const Weights& weights, int n_threads) {
+                              const Labels& labels, const Weights& weights, int n_threads) {
   check_same_rows(asked, counted, counts.n_trees());
   const Rows rows(asked.n_rows, labels, weights);
   require_classes(labels, static_cast<int>(counts.n_columns()));
@@ -119,8 +119,8 @@ Array<double> oob_frequencies(const Members& asked, const Members& counted, cons
 }
 
 Array<double> oob_rows(const Members& asked, const Members& counted, const VoteTables& tables, const Labels& filed,
-                    const Labels& winners, const Table& votes, VoteTables::Rows which, double oob_weight,
-                    const Labels& labels, const Weights& weights, int n_threads) {
+                       const Labels& winners, const Table& votes, VoteTables::Rows which, double oob_weight,
+                       const Labels& labels, const Weights& weights, int n_threads) {
   check_same_rows(asked, counted, tables.n_trees());
   const auto width = static_cast<std::size_t>(tables.n_classes());
   const Rows rows(asked.n_rows, labels, weights);
@@ -132,8 +132,8 @@ Array<double> oob_rows(const Members& asked, const Members& counted, const VoteT
   {
     nb::gil_scoped_release release;
     ThreadPool pool(n_threads);
-    soft_out_of_bag_rows({asked, counted, rows.view, oob_weight}, tables, {filed.data(), winners.data(), votes.data()},
-                         which, pool, out.data());
+    soft_out_of_bag_rows({asked, counted, rows.view, oob_weight}, tables, {filed.data(), winners.data(), votes.data()}, which,
+                         pool, out.data());
   }
   return to_table(std::move(out), asked.n_rows, width);
 }
@@ -163,8 +163,8 @@ void bind_soft(nb::module_& m) {
            "floor"_a, "n_threads"_a = 1, "Log-loss in nats, and its slopes by the logarithms of the scales.");
   m.def("soft_out_of_bag_frequencies", &oob_frequencies, "asked"_a, "counted"_a, "counts"_a, "oob_weight"_a, "labels"_a,
         "weights"_a.none(), "n_threads"_a);
-  m.def("soft_out_of_bag_rows", &oob_rows, "asked"_a, "counted"_a, "tables"_a, "filed"_a, "winners"_a, "votes"_a,
-        "which"_a, "oob_weight"_a, "labels"_a, "weights"_a.none(), "n_threads"_a);
+  m.def("soft_out_of_bag_rows", &oob_rows, "asked"_a, "counted"_a, "tables"_a, "filed"_a, "winners"_a, "votes"_a, "which"_a,
+        "oob_weight"_a, "labels"_a, "weights"_a.none(), "n_threads"_a);
   m.def("normal_cdf", &cdf_of, "values"_a, "The standard normal distribution function.");
 }
 

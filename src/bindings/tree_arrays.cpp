@@ -56,8 +56,7 @@ Tree from_arrays(const nb::dict& arrays) {
   tree.category_start = ints("category_start");
   tree.category_branch = ints("category_branch");
   tree.counts.assign(counts.data(), counts.data() + counts.size());
-  if (arrays.contains("spread_weights"))
-    tree.spread_weights = as_vector(nb::cast<Vector<double>>(arrays["spread_weights"]));
+  if (arrays.contains("spread_weights")) tree.spread_weights = as_vector(nb::cast<Vector<double>>(arrays["spread_weights"]));
   return tree;
 }
 

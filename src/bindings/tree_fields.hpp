@@ -53,9 +53,8 @@ std::vector<std::vector<T>> load_numbers(const nb::dict& state, const std::strin
 }
 
 template <class Trees, class OfTree>
-void store_counts(nb::dict& state, const std::string& name, const Trees& forest, LeafCounts OfTree::*counts) {
-  store_codes(state, name + "_entries", forest,
-              [=](const OfTree& t) -> const Codes& { return (t.*counts).n_entries(); });
+void store_counts(nb::dict& state, const std::string& name, const Trees& forest, LeafCounts OfTree::* counts) {
+  store_codes(state, name + "_entries", forest, [=](const OfTree& t) -> const Codes& { return (t.*counts).n_entries(); });
   store_codes(state, name + "_class", forest, [=](const OfTree& t) -> const Codes& { return (t.*counts).classes(); });
   store_codes(state, name + "_whole", forest, [=](const OfTree& t) -> const Codes& { return (t.*counts).whole(); });
   store_numbers<double>(state, name + "_real", forest,
@@ -63,7 +62,7 @@ void store_counts(nb::dict& state, const std::string& name, const Trees& forest,
 }
 
 template <class Trees, class OfTree>
-void load_counts(const nb::dict& state, const std::string& name, Trees& forest, LeafCounts OfTree::*counts) {
+void load_counts(const nb::dict& state, const std::string& name, Trees& forest, LeafCounts OfTree::* counts) {
   const std::size_t n = forest.trees.size();
   auto entries = load_codes(state, name + "_entries", n);
   auto classes = load_codes(state, name + "_class", n);

@@ -24,8 +24,8 @@ VoteTables make_vote_tables(const Members& members, const Labels& winners, const
 }
 
 Array<double> vote_tables_out_of_bag(const VoteTables& tables, const Members& members, const Labels& winners,
-                                  const Table& votes, VoteTables::Rows which, const Labels& labels,
-                                  const Weights& weights, const RowList& listed, int n_threads) {
+                                     const Table& votes, VoteTables::Rows which, const Labels& labels, const Weights& weights,
+                                     const RowList& listed, int n_threads) {
   check_members(members, tables.trees().size());
   const Rows rows(members.n_rows, labels, weights);
   const Asked asked = as_asked(members, listed);
@@ -41,8 +41,9 @@ Array<double> vote_tables_out_of_bag(const VoteTables& tables, const Members& me
   return to_table(std::move(out), asked.n, width);
 }
 
-Tuple<Array<std::int32_t>, Array<double>, Array<double>, Array<double>> look_up(const VoteTables& tables, const ForestRouter& router, const FloatMatrix& array, const Ballot& ballot,
-                  std::size_t n_voters, VoteTables::Rows which, const LeafTables* averaged, int n_threads) {
+Tuple<Array<std::int32_t>, Array<double>, Array<double>, Array<double>> look_up(
+    const VoteTables& tables, const ForestRouter& router, const FloatMatrix& array, const Ballot& ballot,
+    std::size_t n_voters, VoteTables::Rows which, const LeafTables* averaged, int n_threads) {
   const Matrix matrix = as_matrix(array);
   check_width(router, matrix);
   check_trees(router, ballot, "the ballot belongs to another forest");
@@ -62,8 +63,9 @@ Tuple<Array<std::int32_t>, Array<double>, Array<double>, Array<double>> look_up(
                         to_table(std::move(out), n, width), to_table(std::move(averages), n, n_averages));
 }
 
-Tuple<Array<std::int32_t>, Array<double>, Array<double>> look_up_members(const VoteTables& tables, const Members& found, const Ballot& ballot, std::size_t n_voters,
-                          VoteTables::Rows which, int n_threads) {
+Tuple<Array<std::int32_t>, Array<double>, Array<double>> look_up_members(const VoteTables& tables, const Members& found,
+                                                                         const Ballot& ballot, std::size_t n_voters,
+                                                                         VoteTables::Rows which, int n_threads) {
   check_members(found, tables.trees().size());
   const auto width = static_cast<std::size_t>(tables.n_classes());
   std::vector<std::int32_t> winners(found.n_rows);
@@ -92,14 +94,15 @@ void bind_vote_tables(nb::module_& m) {
       .value("winner", VoteTables::Rows::winner)
       .value("shared", VoteTables::Rows::shared);
   nb::class_<VoteTables>(m, "VoteTables", "MOB-ESP's leaf matrices.")
-      .def(nb::new_(&make_vote_tables), "members"_a, "winners"_a, "labels"_a, "weights"_a.none(), "n_classes"_a,
-           "distinct"_a, "oob_weight"_a, "n_threads"_a, "mixed"_a = true)
+      .def(nb::new_(&make_vote_tables), "members"_a, "winners"_a, "labels"_a, "weights"_a.none(), "n_classes"_a, "distinct"_a,
+           "oob_weight"_a, "n_threads"_a, "mixed"_a = true)
       .def_static("from_state", &vote_tables_from_state, "state"_a, "mixed"_a = true)
       .def_static("joined", &joined_tables, "tables"_a, "oob_weight"_a)
       .def("state", &vote_tables_state, "Everything as arrays by name.")
       .def("plus", &sum_of_tables, "more"_a, "scale"_a = 1.0, "n_threads"_a = 1,
            "The rows of two batches together: scale times these plus the others. To be mixed before it is asked.")
-      .def("mix", [](VoteTables& tables, double oob_weight) { tables.mix(oob_weight); }, "oob_weight"_a)
+      .def(
+          "mix", [](VoteTables& tables, double oob_weight) { tables.mix(oob_weight); }, "oob_weight"_a)
       .def("out_of_bag", &vote_tables_out_of_bag, "members"_a, "winners"_a, "votes"_a, "which"_a, "labels"_a,
            "weights"_a.none(), "rows"_a.none(), "n_threads"_a)
       .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a.none(),

@@ -7,7 +7,8 @@ namespace {
 
 void test_normal_cdf() {
   double worst = 0;
-  for (double z = -12; z <= 12; z += 0.001) worst = std::max(worst, std::abs(normal_cdf(z) - 0.5 * std::erfc(-z / std::sqrt(2.0))));
+  for (double z = -12; z <= 12; z += 0.001)
+    worst = std::max(worst, std::abs(normal_cdf(z) - 0.5 * std::erfc(-z / std::sqrt(2.0))));
   CHECK(worst < 1e-14);
   const std::array<double, 5> far = {-HUGE_VAL, -1e300, 0.0, 1e300, HUGE_VAL};
   std::array<double, 5> found{};
@@ -17,6 +18,4 @@ void test_normal_cdf() {
 
 }  // namespace
 
-void base_tests() {
-  test_normal_cdf();
-}
+void base_tests() { test_normal_cdf(); }

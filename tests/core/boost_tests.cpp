@@ -54,7 +54,8 @@ BoostOptions random_boost_options(Engine& engine) {
 
 bool same(const BoostedTrees& a, const BoostedTrees& b) {
   return a.node_start == b.node_start && a.feature == b.feature && a.left == b.left && a.missing_right == b.missing_right &&
-         a.category_start == b.category_start && a.category_right == b.category_right && a.value == b.value && a.gain == b.gain;
+         a.category_start == b.category_start && a.category_right == b.category_right && a.value == b.value &&
+         a.gain == b.gain;
 }
 
 // Children follow their parents in pairs, and every node but the root is one of them.

@@ -159,7 +159,7 @@ void test_check_refuses_hostile_trees() {
   CHECK(bad([&](PackedTree& t) { t.vote = codes({0, 1, 1, 1}); }));
   CHECK(bad([&](PackedTree& t) { t.vote = codes({0, 1, 2}); }));
   CHECK(!bad([&](PackedTree& t) { t.in_bag = counts({2, 1, 0}, {0, 1, 1}, {3, 1, 2}, {}); }));
-  for (LeafCounts PackedTree::*which : {&PackedTree::in_bag, &PackedTree::out_of_bag}) {
+  for (LeafCounts PackedTree::* which : {&PackedTree::in_bag, &PackedTree::out_of_bag}) {
     CHECK(bad([&](PackedTree& t) { t.*which = counts({2, 1, 0}, {0, 1, 2}, {3, 1, 2}, {}); }));
     CHECK(bad([&](PackedTree& t) { t.*which = counts({2, 1}, {0, 1, 1}, {3, 1, 2}, {}); }));
     CHECK(bad([&](PackedTree& t) { t.*which = counts({2, 1, 1}, {0, 1, 1}, {3, 1, 2}, {}); }));
@@ -201,7 +201,8 @@ void test_forests() {
     if (forest.bootstrap != Bootstrap::none) continue;
     // Without samples a forest of one tree is the tree.
     Interrupt interrupt;
-    const Tree alone = TreeGrower(sample.dataset, options, pool).grow({}, tree_key(options.seed, forest.first_tree), interrupt);
+    const Tree alone =
+        TreeGrower(sample.dataset, options, pool).grow({}, tree_key(options.seed, forest.first_tree), interrupt);
     CHECK(same_structure(alone, unpack(later.forest.trees[0], 3, false)));
   }
 }
@@ -240,7 +241,8 @@ void test_forest_laws() {
         CHECK(near(in_bag, expected, 1e-6));
       }
       // However rows count in the leaves, missing values are spread as the sample with its copies is.
-      CHECK(near(unpack(tree, n_classes, false).spread_weights[0], std::accumulate(expected.begin(), expected.end(), 0.0), 1e-6));
+      CHECK(near(unpack(tree, n_classes, false).spread_weights[0], std::accumulate(expected.begin(), expected.end(), 0.0),
+                 1e-6));
       CHECK(static_cast<std::size_t>(members.n_leaves) == tree.vote.size());
       const Numbers copies(members.copies.begin(), members.copies.end());
       trees.push_back(grower.grow(copies, tree_key(options.seed, forest.first_tree + t), interrupt));
@@ -415,7 +417,8 @@ void test_forest_router() {
   for (int round = 0; round < 40; ++round) {
     Sample sample(engine, 1 + below(engine, 500), 1 + below(engine, 5), 3);
     if (round % 2 == 0) std::fill(sample.n_categories.begin(), sample.n_categories.end(), 0);  // thresholds only
-    const GrownForest grown = sample.forest_with(1 + below(engine, 40), random_options(engine, 3), random_forest_options(engine), 2);
+    const GrownForest grown =
+        sample.forest_with(1 + below(engine, 40), random_options(engine, 3), random_forest_options(engine), 2);
     ThreadPool pool(2);
     const ForestRouter router(grown.forest, pool);
     std::vector<Tree> trees;
@@ -437,9 +440,11 @@ void test_forest_router() {
       const std::vector<double> rows = edgy_queries(engine, sample, trees, n);
       std::vector<float> narrow, by_column(rows.size());
       for (const double value : rows)
-        narrow.push_back(std::abs(value) > 1e38 ? static_cast<float>(std::copysign(HUGE_VAL, value)) : static_cast<float>(value));
+        narrow.push_back(std::abs(value) > 1e38 ? static_cast<float>(std::copysign(HUGE_VAL, value))
+                                                : static_cast<float>(value));
       for (std::size_t i = 0; i < rows.size(); ++i)
-        by_column[i % static_cast<std::size_t>(n_columns) * static_cast<std::size_t>(n) + i / static_cast<std::size_t>(n_columns)] = narrow[i];
+        by_column[i % static_cast<std::size_t>(n_columns) * static_cast<std::size_t>(n) +
+                  i / static_cast<std::size_t>(n_columns)] = narrow[i];
       check_averages(router, trees, tables, {rows.data(), false, n, n_columns, n_columns, 1});
       check_averages(router, trees, tables, {narrow.data(), true, n, n_columns, n_columns, 1});
       check_averages(router, trees, tables, {by_column.data(), true, n, n_columns, 1, n});
@@ -454,8 +459,10 @@ void test_forest_router() {
       int n = 0;
       for (const auto& tree : grown.members.trees) n += tree.copies_of(i) == 0;
       CHECK(n_used[i] == n);
-      if (n == 0) CHECK(std::isnan(unseen[2 * i]) && std::isnan(unseen[2 * i + 1]) && mean[2 * i] == 0 && mean[2 * i + 1] == 0);
-      else CHECK(near(mean[2 * i], unseen[2 * i]) && near(mean[2 * i + 1], unseen[2 * i + 1]));
+      if (n == 0)
+        CHECK(std::isnan(unseen[2 * i]) && std::isnan(unseen[2 * i + 1]) && mean[2 * i] == 0 && mean[2 * i + 1] == 0);
+      else
+        CHECK(near(mean[2 * i], unseen[2 * i]) && near(mean[2 * i + 1], unseen[2 * i + 1]));
     }
   }
 }
@@ -532,7 +539,8 @@ void test_out_of_bag() {
   const std::vector<double> weights(6, 4.0);
   const LeafTables heavy = tables_with(2, {{4 + 4 * 1.25, 4, 3, 4, 0, 4}});
   out_of_bag_frequencies(members, heavy, 1, {labels.data(), weights.data()}, {nullptr, 6}, pool, out.data());
-  CHECK(near(out, std::vector<double>{kNaN, kNaN, 1, 0, 5. / 9, 4. / 9, 1, 0, 0.25 * 8 / 12, 0.75 + 0.25 * 4 / 12, kNaN, kNaN}));
+  CHECK(near(out,
+             std::vector<double>{kNaN, kNaN, 1, 0, 5. / 9, 4. / 9, 1, 0, 0.25 * 8 / 12, 0.75 + 0.25 * 4 / 12, kNaN, kNaN}));
   // Frequencies, and what leaf 2 would say.
   const LeafTables frequencies = tables_with(2, {{.5, .5, .25, .75, 0, 1}});
   out_of_bag_average(members, frequencies, {nullptr, 6}, pool, out.data());

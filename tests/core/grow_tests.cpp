@@ -1,6 +1,6 @@
 // Growing: threads, odd shapes, rounding and interrupts.
-#include "grow/code_block.hpp"
 #include "forest/router.hpp"
+#include "grow/code_block.hpp"
 #include "soft/route.hpp"
 #include "tree/route.hpp"
 
@@ -78,7 +78,8 @@ void test_interrupt() {
     CHECK(interrupted([&] { count_forest(sample.dataset, {after, after, after, after}, 1, {}, some, always); }));
     CHECK(!interrupted([&] { count_forest(sample.dataset, {after}, 1, {}, some, never); }));
     const SoftRouter router(after);
-    const Perturbation noise{false, 1e-4, std::vector<double>(4, 1.0), std::vector<double>(4, 0.0), std::vector<std::vector<double>>(4)};
+    const Perturbation noise{false, 1e-4, std::vector<double>(4, 1.0), std::vector<double>(4, 0.0),
+                             std::vector<std::vector<double>>(4)};
     CHECK(interrupted([&] { router.members(sample.dataset.matrix, noise, nullptr, some, always); }));
   }
 }

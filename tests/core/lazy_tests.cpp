@@ -68,7 +68,8 @@ LazyTreeOptions random_options(Engine& engine) {
   options.path_prior = 0.5 * below(engine, 3);
   options.share_from = below(engine, 2) == 0 ? 1 : 512;
   if (below(engine, 2) == 0) options.max_nodes = static_cast<std::size_t>(1 + below(engine, 20));
-  if (below(engine, 2) == 0 || options.max_tests > 4) options.row_budget = static_cast<std::uint64_t>(1 + below(engine, 20000));
+  if (below(engine, 2) == 0 || options.max_tests > 4)
+    options.row_budget = static_cast<std::uint64_t>(1 + below(engine, 20000));
   return options;
 }
 
@@ -95,7 +96,8 @@ void test_answers(Engine& engine) {
     bags.n_bags = 1 + below(engine, 4);
     const LazyOptionTrees trees = problem.trees(bags);
     const std::vector<double> answers = predict(trees, problem, options, 1);
-    for (int i = 0; i < problem.n_queries; ++i) CHECK(is_distribution(answers.data() + i * problem.n_classes, problem.n_classes));
+    for (int i = 0; i < problem.n_queries; ++i)
+      CHECK(is_distribution(answers.data() + i * problem.n_classes, problem.n_classes));
     CHECK(answers == predict(trees, problem, options, 3));
     LazyTreeOptions other = options;
     other.share_from = options.share_from == 1 ? 512 : 1;

@@ -25,7 +25,8 @@ void test_soft_routes() {
   Engine engine(31);
   for (int round = 0; round < 40; ++round) {
     Sample sample(engine, 1 + below(engine, 300), 1 + below(engine, 5), 3);
-    const GrownForest grown = sample.forest_with(1 + below(engine, 6), random_options(engine, 3), random_forest_options(engine), 2);
+    const GrownForest grown =
+        sample.forest_with(1 + below(engine, 6), random_options(engine, 3), random_forest_options(engine), 2);
     ThreadPool one(1), some(3);
     Interrupt never;
     const SoftRouter router(grown.forest, some);
@@ -95,9 +96,11 @@ void test_soft_out_of_bag() {
     std::vector<std::size_t> n_leaves;
     for (const PackedTree& tree : grown.forest.trees) n_leaves.push_back(tree.vote.size());
     LeafTables counts(3, n_leaves);
-    for (std::size_t t = 0; t < n_leaves.size(); ++t) leaf_counts(grown.forest.trees[t], 3, {1.0, 1.0, 0.0}, counts.of_tree(t));
+    for (std::size_t t = 0; t < n_leaves.size(); ++t)
+      leaf_counts(grown.forest.trees[t], 3, {1.0, 1.0, 0.0}, counts.of_tree(t));
     const std::size_t n = sample.dataset.n_rows();
-    const TrainingRows rows{sample.dataset.labels.data(), sample.dataset.weights.empty() ? nullptr : sample.dataset.weights.data()};
+    const TrainingRows rows{sample.dataset.labels.data(),
+                            sample.dataset.weights.empty() ? nullptr : sample.dataset.weights.data()};
     std::vector<double> soft(3 * n), hard(3 * n), slopes(sample.n_categories.size(), 0.0);
     soft_out_of_bag_frequencies({asked, grown.members, rows, 1.0}, counts, pool, soft.data());
     out_of_bag_frequencies(grown.members, counts, 1.0, rows, {nullptr, n}, pool, hard.data());
@@ -108,7 +111,8 @@ void test_soft_out_of_bag() {
     // With noise the loss is a number, and its slopes are zero where a feature has none.
     const Perturbation noise = random_perturbation(engine, sample, 1e-3);
     counts.normalise();
-    CHECK(std::isfinite(router.loss(sample.dataset.matrix, rows, counts, noise, &grown.members, 1e-6, pool, never, slopes.data())));
+    CHECK(std::isfinite(
+        router.loss(sample.dataset.matrix, rows, counts, noise, &grown.members, 1e-6, pool, never, slopes.data())));
     for (std::size_t f = 0; f < slopes.size(); ++f) CHECK(std::isfinite(slopes[f]) && (noise.scale[f] > 0 || slopes[f] == 0));
   }
 }

@@ -20,14 +20,14 @@ inline int n_failed = 0;
 inline int n_passed = 0;
 
 // Counts what holds and says what does not.
-#define CHECK(condition)                                                        \
-  do {                                                                          \
-    if (condition) {                                                            \
-      ++n_passed;                                                               \
-    } else {                                                                    \
-      ++n_failed;                                                               \
-      std::printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);       \
-    }                                                                           \
+#define CHECK(condition)                                                  \
+  do {                                                                    \
+    if (condition) {                                                      \
+      ++n_passed;                                                         \
+    } else {                                                              \
+      ++n_failed;                                                         \
+      std::printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                     \
   } while (false)
 
 // One for each folder of the core.
@@ -174,8 +174,9 @@ inline bool same_structure(const Tree& a, const Tree& b) {
   return good && a.n_classes == b.n_classes && a.feature == b.feature && a.child_start == b.child_start &&
          a.child_nodes == b.child_nodes && a.missing_branch == b.missing_branch && a.category_start == b.category_start &&
          a.category_branch == b.category_branch && a.projection_start == b.projection_start &&
-         std::equal(a.projection.begin(), a.projection.end(), b.projection.begin(), b.projection.end(),
-                    [](const ProjectionTerm& x, const ProjectionTerm& y) { return x.feature == y.feature && x.weight == y.weight; });
+         std::equal(
+             a.projection.begin(), a.projection.end(), b.projection.begin(), b.projection.end(),
+             [](const ProjectionTerm& x, const ProjectionTerm& y) { return x.feature == y.feature && x.weight == y.weight; });
 }
 
 inline bool same(const Tree& a, const Tree& b) {
@@ -221,18 +222,37 @@ inline std::vector<double> edgy_queries(Engine& engine, const Sample& sample, co
     for (int j = 0; j < n_columns; ++j) {
       const auto column = static_cast<std::size_t>(j);
       const double threshold = thresholds[column][engine() % thresholds[column].size()];
-      double value = sample.values[engine() % (sample.values.size() / sample.n_categories.size()) * sample.n_categories.size() + column];
+      double value =
+          sample.values[engine() % (sample.values.size() / sample.n_categories.size()) * sample.n_categories.size() + column];
       if (std::isnan(value)) value = 0;
       switch (sample.n_categories[column] > 0 ? 10 + below(engine, 4) : below(engine, 10)) {
-        case 0: case 1: value = threshold; break;
-        case 2: value = static_cast<double>(static_cast<float>(threshold)); break;
-        case 3: value = std::nextafter(threshold, inf); break;
-        case 4: value = std::nextafter(threshold, -inf); break;
-        case 5: value = static_cast<double>(std::nextafter(static_cast<float>(threshold), below(engine, 2) ? 1e9f : -1e9f)); break;
-        case 6: value = below(engine, 2) ? inf : -inf; break;
-        case 7: value = below(engine, 2) ? 1e300 : -1e300; break;
-        case 10: value = below(engine, sample.n_categories[column] + 3) - 1; break;  // some of them unknown
-        default: break;
+        case 0:
+        case 1:
+          value = threshold;
+          break;
+        case 2:
+          value = static_cast<double>(static_cast<float>(threshold));
+          break;
+        case 3:
+          value = std::nextafter(threshold, inf);
+          break;
+        case 4:
+          value = std::nextafter(threshold, -inf);
+          break;
+        case 5:
+          value = static_cast<double>(std::nextafter(static_cast<float>(threshold), below(engine, 2) ? 1e9f : -1e9f));
+          break;
+        case 6:
+          value = below(engine, 2) ? inf : -inf;
+          break;
+        case 7:
+          value = below(engine, 2) ? 1e300 : -1e300;
+          break;
+        case 10:
+          value = below(engine, sample.n_categories[column] + 3) - 1;
+          break;  // some of them unknown
+        default:
+          break;
       }
       rows.push_back(with_missing && below(engine, 2) == 0 ? kNaN : value);
     }
@@ -249,7 +269,8 @@ inline LeafTables tables_with(std::size_t n_columns, const std::vector<std::vect
 }
 
 // Rows in one leaf each, and how often they are in the sample.
-inline Members::OfTree members_of(LeafId n_leaves, const std::vector<LeafId>& leaves, const std::vector<std::uint16_t>& copies) {
+inline Members::OfTree members_of(LeafId n_leaves, const std::vector<LeafId>& leaves,
+                                  const std::vector<std::uint16_t>& copies) {
   Members::OfTree tree;
   tree.n_leaves = n_leaves;
   tree.copies = copies;

@@ -50,6 +50,4 @@ void test_random_trees() {
 
 }  // namespace
 
-void tree_tests() {
-  test_random_trees();
-}
+void tree_tests() { test_random_trees(); }

@@ -30,7 +30,8 @@ void test_ballot() {
     ThreadPool pool(2);
     std::vector<std::int32_t> found(4, 9);
     std::vector<double> votes(8, 9);
-    out_of_bag_votes(members, Ballot({{0, 1}, {0, 1}}, LeafFrequencies(frequencies), prior), pool, found.data(), votes.data());
+    out_of_bag_votes(members, Ballot({{0, 1}, {0, 1}}, LeafFrequencies(frequencies), prior), pool, found.data(),
+                     votes.data());
     CHECK(near(std::vector<double>(votes.begin(), votes.begin() + 6), std::vector<double>{2, 0, 1, 1, 0, 0}));
     CHECK(votes[6] + votes[7] == 1 && votes[6 + static_cast<std::size_t>(found[3])] == 1);
     return found;
@@ -85,13 +86,16 @@ void test_vote_tables() {
       CHECK(near(ask(tables, 1, 1, which), of_1));
     }
     CHECK(near(ask(tables, 1, 0, VoteTables::Rows::winner), of_0));
-    CHECK(near(ask(tables, 1, 0, VoteTables::Rows::shared), std::vector<double>{(of_0[0] + of_1[0]) / 2, (of_0[1] + of_1[1]) / 2}));
+    CHECK(near(ask(tables, 1, 0, VoteTables::Rows::shared),
+               std::vector<double>{(of_0[0] + of_1[0]) / 2, (of_0[1] + of_1[1]) / 2}));
   };
-  VoteTables distinct(members, votes.data(), training, 2, true, pool), with_copies(members, votes.data(), training, 2, false, pool);
+  VoteTables distinct(members, votes.data(), training, 2, true, pool),
+      with_copies(members, votes.data(), training, 2, false, pool);
   CHECK(distinct.n_trees() == 2 && distinct.n_leaves(0) == 3);
   const VoteTables::OfTree& tree = distinct.trees()[0];
   CHECK((tree.row_vote == std::vector<ClassId>{0, 1}) && (tree.entry_class == std::vector<ClassId>{0, 1, 0, 1}));
-  CHECK((tree.row_start == std::vector<std::int32_t>{0, 0, 2, 2}) && (tree.entry_start == std::vector<std::int32_t>{0, 2, 4}));
+  CHECK((tree.row_start == std::vector<std::int32_t>{0, 0, 2, 2}) &&
+        (tree.entry_start == std::vector<std::int32_t>{0, 2, 4}));
   CHECK(near(tree.in_bag, std::vector<double>{2, 1, 1, 1}) && near(tree.out_of_bag, std::vector<double>{1, 1, 0, 2}));
   CHECK(near(with_copies.trees()[0].in_bag, std::vector<double>{3, 1, 1, 3}));
   distinct.mix(1);
@@ -103,10 +107,13 @@ void test_vote_tables() {
 
   // Out of bag: the row itself is taken out of the row of its vote; those in every sample, and those alone, get nothing.
   std::vector<double> n_votes(2 * rows.size(), 1.0), out(2 * rows.size(), 9);
-  distinct.out_of_bag(members, votes.data(), n_votes.data(), VoteTables::Rows::winner, training, {nullptr, rows.size()}, pool, out.data());
-  CHECK(near(out, std::vector<double>{kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, .4, .6, .25, .75, .25, .75, .8, .2, kNaN, kNaN}));
+  distinct.out_of_bag(members, votes.data(), n_votes.data(), VoteTables::Rows::winner, training, {nullptr, rows.size()}, pool,
+                      out.data());
+  CHECK(near(out, std::vector<double>{kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN,
+                                      .4,   .6,   .25,  .75,  .25,  .75,  .8,   .2,   kNaN, kNaN}));
   const std::vector<RowId> some = {8, 5};
-  distinct.out_of_bag(members, votes.data(), n_votes.data(), VoteTables::Rows::shared, training, {some.data(), 2}, pool, out.data());
+  distinct.out_of_bag(members, votes.data(), n_votes.data(), VoteTables::Rows::shared, training, {some.data(), 2}, pool,
+                      out.data());
   CHECK(near(std::vector<double>(out.begin(), out.begin() + 4),
              std::vector<double>{(.8 + 1. / 6) / 2, (.2 + 5. / 6) / 2, (.4 + 1. / 6) / 2, (.6 + 5. / 6) / 2}));
   // A leaf where nobody has the vote says nothing.
@@ -126,13 +133,15 @@ void test_vote_tables() {
       of_trees.emplace_back(3 * packed.vote.size(), 0.0);
       packed.in_bag.add(1.0, 3, of_trees.back().data());
       leaf_votes.emplace_back();
-      for (std::size_t i = 0; i < packed.vote.size(); ++i) leaf_votes.back().push_back(static_cast<ClassId>(packed.vote.at(i)));
+      for (std::size_t i = 0; i < packed.vote.size(); ++i)
+        leaf_votes.back().push_back(static_cast<ClassId>(packed.vote.at(i)));
     }
     LeafTables frequencies = tables_with(3, of_trees);
     frequencies.normalise();
     const Ballot ballot(leaf_votes, LeafFrequencies(frequencies), sample.class_weights());
     std::vector<std::int32_t> winners(n), found_winners(n);
-    std::vector<double> all_votes(3 * n), found_votes(3 * n), answers(3 * n), found_answers(3 * n), averages(3 * n), expected(3 * n);
+    std::vector<double> all_votes(3 * n), found_votes(3 * n), answers(3 * n), found_answers(3 * n), averages(3 * n),
+        expected(3 * n);
     out_of_bag_votes(grown.members, ballot, pool, winners.data(), all_votes.data());
     const auto& weights = sample.dataset.weights;
     const TrainingRows of_sample{sample.dataset.labels.data(), weights.empty() ? nullptr : weights.data()};

@@ -69,9 +69,8 @@ Codes to_codes(const std::vector<T>& values) {
 
 // Whether weights can be packed without loss: they are whole numbers from 0 that fit into the widest code.
 inline bool are_codes(const std::vector<double>& weights) {
-  return std::all_of(weights.begin(), weights.end(), [](double weight) {
-    return !(weight < 0 || weight > 4294967295.0 || weight != std::floor(weight));
-  });
+  return std::all_of(weights.begin(), weights.end(),
+                     [](double weight) { return !(weight < 0 || weight > 4294967295.0 || weight != std::floor(weight)); });
 }
 
 }  // namespace petiole

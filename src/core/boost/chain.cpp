@@ -33,10 +33,14 @@ std::vector<RowId> others(const std::vector<RowId>& all, const std::vector<RowId
 }  // namespace
 
 Chain::Chain(const BoostData& data, const BoostOptions& options, const ChainRows& rows, int n_threads)
-    : data_(data), options_(options), rows_(rows), units_(units_of(data.targets, rows.training)),
+    : data_(data),
+      options_(options),
+      rows_(rows),
+      units_(units_of(data.targets, rows.training)),
       scores_(data.columns.n_rows(), data.n_classes),
       sums_(static_cast<std::size_t>(scores_.width()), std::vector<Sum>(data.columns.n_rows())),
-      sample_(rows.training), followers_(rows.held_out) {
+      sample_(rows.training),
+      followers_(rows.held_out) {
   for (int t = 0; t < n_threads; ++t) workers_.push_back({TreeGrower(data.columns, options_, units_), {}, {}});
   start_scores();
   keep_held_out_scores();
@@ -95,7 +99,8 @@ void Chain::grow_round(ThreadPool& pool, Interrupt* interrupt) {
   pool.run(n_blocks, [&](int, int block) {
     const auto first = static_cast<std::size_t>(block) * kBlock;
     const std::span<const RowId> rows(sample_);
-    differentiate(scores_, data_.targets, rows.subspan(first, std::min<std::size_t>(kBlock, rows.size() - first)), units_, sums_);
+    differentiate(scores_, data_.targets, rows.subspan(first, std::min<std::size_t>(kBlock, rows.size() - first)), units_,
+                  sums_);
   });
   std::vector<GrownTree> grown(sums_.size());
   ThreadPool alone(1);
@@ -104,11 +109,14 @@ void Chain::grow_round(ThreadPool& pool, Interrupt* interrupt) {
     const std::uint64_t work = sample_.size() * static_cast<std::size_t>(data_.columns.n_columns());
     if (thread == 0 && interrupt != nullptr) interrupt->check(work * 4);
   };
-  if (grown.size() == 1) grow_one(0, 0, pool);
-  else pool.run(static_cast<int>(grown.size()), [&](int thread, int score) { grow_one(thread, score, alone); });
+  if (grown.size() == 1)
+    grow_one(0, 0, pool);
+  else
+    pool.run(static_cast<int>(grown.size()), [&](int thread, int score) { grow_one(thread, score, alone); });
   for (const GrownTree& tree : grown) tree.append_to(trees_, data_.columns);
   const bool draws = options_.subsample < 1 || options_.max_features > 0;
-  is_finished_ = !draws && std::all_of(grown.begin(), grown.end(), [](const GrownTree& tree) { return tree.nodes.size() == 1; });
+  is_finished_ =
+      !draws && std::all_of(grown.begin(), grown.end(), [](const GrownTree& tree) { return tree.nodes.size() == 1; });
   ++round_;
 }
 

@@ -55,21 +55,21 @@ class Chain {
   FixedPoint units_;
   Scores scores_;
   std::vector<double> base_;
-  std::vector<std::vector<Sum>> sums_;      // of each score and row
-  std::vector<RowId> sample_, followers_;   // rows that the round's trees are grown on, and all others
+  std::vector<std::vector<Sum>> sums_;     // of each score and row
+  std::vector<RowId> sample_, followers_;  // rows that the round's trees are grown on, and all others
   std::vector<Worker> workers_;
   BoostedTrees trees_;
-  std::vector<double> kept_scores_;         // of held-out rows, one score after the other
+  std::vector<double> kept_scores_;  // of held-out rows, one score after the other
   std::uint64_t round_ = 0;
   bool is_finished_ = false;
 };
 
 struct BoostedChains {
-  std::vector<BoostedTrees> trees;         // of each chain
+  std::vector<BoostedTrees> trees;  // of each chain
   std::vector<std::vector<double>> bases;
-  std::vector<double> losses;              // rounds from 0 x chains: weighted sums over held-out rows, in bits
-  int n_rounds = 0;                        // with the least sum of losses; all of them if no row is held out
-  std::vector<double> held_out_scores;     // rows x classes, NaN for rows that no chain holds out
+  std::vector<double> losses;           // rounds from 0 x chains: weighted sums over held-out rows, in bits
+  int n_rounds = 0;                     // with the least sum of losses; all of them if no row is held out
+  std::vector<double> held_out_scores;  // rows x classes, NaN for rows that no chain holds out
 };
 
 BoostedChains grow_chains(const BoostData& data, const BoostOptions& options, const std::vector<ChainRows>& rows,

@@ -48,8 +48,10 @@ BoostColumns::BoostColumns(const Matrix& matrix, const std::vector<double>& weig
     columns_.push_back(std::move(column));
   }
   ++n_bins_;
-  if (narrow) pack(dataset, narrow_);
-  else pack(dataset, wide_);
+  if (narrow)
+    pack(dataset, narrow_);
+  else
+    pack(dataset, wide_);
 }
 
 template <class Word>

@@ -19,7 +19,7 @@ class BoostColumns {
                std::uint32_t max_bins, ThreadPool& pool, Interrupt& interrupt);
 
   struct Column {
-    std::uint32_t n_codes = 0;  // missing has the code after the last
+    std::uint32_t n_codes = 0;    // missing has the code after the last
     std::uint32_t first_bin = 0;  // of the column in a histogram of all columns
     bool categorical = false, has_missing = false;
     std::vector<double> low, high;  // of numeric columns: the smallest and the largest value of each code
@@ -49,7 +49,7 @@ class BoostColumns {
   // Code number `lane` of a word.
   template <class Word>
   static std::uint32_t code(Word word, int lane) {
-    constexpr Word kMask = (Word{1} << kCodeBits<Word>) - 1;
+    constexpr Word kMask = (Word{1} << kCodeBits<Word>)-1;
     return static_cast<std::uint32_t>((word >> (kCodeBits<Word> * lane)) & kMask);
   }
 

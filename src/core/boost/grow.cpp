@@ -13,7 +13,8 @@ constexpr std::size_t kWorkPerStart = 1 << 16;
 
 template <class F>
 void run_if_worthwhile(ThreadPool& pool, std::size_t work, int n_items, F&& body) {
-  if (work >= kWorkPerStart) pool.run(n_items, [&](int, int item) { body(item); });
+  if (work >= kWorkPerStart)
+    pool.run(n_items, [&](int, int item) { body(item); });
   else
     for (int item = 0; item < n_items; ++item) body(item);
 }
@@ -33,7 +34,8 @@ void GrownTree::append_to(BoostedTrees& trees, const BoostColumns& columns) cons
       if (column.categorical) {
         trees.category_right.insert(trees.category_right.end(), node.right.begin(), node.right.end() - 1);
       } else {
-        const auto n_left = static_cast<std::uint32_t>(std::find(node.right.begin(), node.right.end() - 1, 1) - node.right.begin());
+        const auto n_left =
+            static_cast<std::uint32_t>(std::find(node.right.begin(), node.right.end() - 1, 1) - node.right.begin());
         trees.threshold.back() =
             n_left < column.n_codes ? column.threshold_after(n_left - 1) : std::numeric_limits<double>::infinity();
       }
@@ -116,7 +118,8 @@ GrownTree TreeGrower::grow(const std::vector<Sum>& sums, RowWindows& training, R
 }
 
 bool TreeGrower::may_split(const Sum& total, int depth) const {
-  const bool at_the_bottom = depth == std::numeric_limits<int>::max() || (options_.max_depth > 0 && depth >= options_.max_depth);
+  const bool at_the_bottom =
+      depth == std::numeric_limits<int>::max() || (options_.max_depth > 0 && depth >= options_.max_depth);
   return !at_the_bottom && search_.is_large_enough(total);
 }
 
@@ -164,7 +167,8 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
   Leaf children[] = {{first, leaf.depth + 1, leaf.split.left, {}, {}},
                      {first + 1, leaf.depth + 1, leaf.total - leaf.split.left, {}, {}}};
   for (const Leaf& child : children) tree.nodes.emplace_back().value = search_.leaf_value(child.total);
-  const bool splittable[] = {may_split(children[0].total, children[0].depth), may_split(children[1].total, children[1].depth)};
+  const bool splittable[] = {may_split(children[0].total, children[0].depth),
+                             may_split(children[1].total, children[1].depth)};
   const int smaller = training.rows(first).size() <= training.rows(first + 1).size() ? 0 : 1, larger = 1 - smaller;
   if (splittable[larger]) {
     Histogram counted = count(training.rows(children[smaller].node), sums, pool);
@@ -176,8 +180,10 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
     if (splittable[smaller]) children[smaller].histogram = count(training.rows(children[smaller].node), sums, pool);
   }
   for (const int child : {0, 1}) {
-    if (splittable[child]) add_leaf(std::move(children[child]), pool);
-    else if (!children[child].histogram.empty()) spare_.push_back(std::move(children[child].histogram));
+    if (splittable[child])
+      add_leaf(std::move(children[child]), pool);
+    else if (!children[child].histogram.empty())
+      spare_.push_back(std::move(children[child].histogram));
   }
 }
 
@@ -185,8 +191,10 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
 void TreeGrower::add_leaf(Leaf&& leaf, ThreadPool& pool) {
   if (leaf.histogram.empty()) return;
   find_split(leaf, pool);
-  if (leaf.split.exists()) open_.push_back(std::move(leaf));
-  else spare_.push_back(std::move(leaf.histogram));
+  if (leaf.split.exists())
+    open_.push_back(std::move(leaf));
+  else
+    spare_.push_back(std::move(leaf.histogram));
 }
 
 }  // namespace petiole::boosting

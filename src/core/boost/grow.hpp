@@ -23,7 +23,9 @@ struct GrownTree {
 class RowWindows {
  public:
   void start(std::vector<RowId>&& rows);
-  std::span<const RowId> rows(std::size_t node) const { return {rows_.data() + windows_[node].begin, rows_.data() + windows_[node].end}; }
+  std::span<const RowId> rows(std::size_t node) const {
+    return {rows_.data() + windows_[node].begin, rows_.data() + windows_[node].end};
+  }
   // Moves the rows of a node that go right behind the others, both in their order, and gives the children their ranges.
   void divide(std::size_t node, const BoostColumns& columns, int column, const std::vector<std::uint8_t>& right);
   std::vector<RowId>&& take() { return std::move(rows_); }
@@ -42,7 +44,8 @@ class TreeGrower {
       : columns_(columns), options_(options), search_(columns, options, units) {}
 
   // Grows a tree on the rows of `training`, whose sums are those of all rows of the data; `followers` walk along.
-  GrownTree grow(const std::vector<Sum>& sums, RowWindows& training, RowWindows& followers, std::uint64_t key, ThreadPool& pool);
+  GrownTree grow(const std::vector<Sum>& sums, RowWindows& training, RowWindows& followers, std::uint64_t key,
+                 ThreadPool& pool);
 
  private:
   struct Leaf {
@@ -69,7 +72,7 @@ class TreeGrower {
   std::vector<int> drawn_;            // their numbers
   std::vector<Leaf> open_;            // leaves with a split, in the order in which they were made
   std::vector<Sum> gathered_;
-  std::vector<Histogram> spare_;      // to be used again
+  std::vector<Histogram> spare_;  // to be used again
 };
 
 }  // namespace petiole::boosting

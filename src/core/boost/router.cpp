@@ -19,9 +19,13 @@ float narrow_threshold(double threshold) { return threshold == kInfinity ? kLarg
 }  // namespace
 
 BoostRouter::BoostRouter(const BoostedTrees& trees, int n_scores, int n_features)
-    : arrays_(trees), n_scores_(n_scores), n_features_(n_features), slot_number_(static_cast<std::size_t>(n_features) * 2, -1) {
+    : arrays_(trees),
+      n_scores_(n_scores),
+      n_features_(n_features),
+      slot_number_(static_cast<std::size_t>(n_features) * 2, -1) {
   for (std::size_t t = 0; t < arrays_.n_trees(); ++t) {
-    const auto first = static_cast<std::size_t>(arrays_.node_start[t]), end = static_cast<std::size_t>(arrays_.node_start[t + 1]);
+    const auto first = static_cast<std::size_t>(arrays_.node_start[t]),
+               end = static_cast<std::size_t>(arrays_.node_start[t + 1]);
     OneTree& tree = trees_.emplace_back(OneTree{first, end - first, {}});
     if (is_narrow(tree)) make_steps(tree);
   }
@@ -31,7 +35,8 @@ bool BoostRouter::is_narrow(const OneTree& tree) const {
   for (std::size_t node = tree.first; node < tree.first + tree.n_nodes; ++node) {
     if (arrays_.feature[node] < 0) continue;
     const double threshold = arrays_.threshold[node];
-    const bool is_single = threshold == kInfinity || (std::abs(threshold) < kLargest && static_cast<float>(threshold) == threshold);
+    const bool is_single =
+        threshold == kInfinity || (std::abs(threshold) < kLargest && static_cast<float>(threshold) == threshold);
     if (!is_single) return false;  // as is NaN, at categorical splits
   }
   return NarrowStep::fits(tree.n_nodes, static_cast<std::int64_t>(slots_.size() + tree.n_nodes));
@@ -51,7 +56,8 @@ std::uint32_t BoostRouter::slot_of(std::size_t node) {
 void BoostRouter::make_steps(OneTree& tree) {
   for (std::size_t i = 0; i < tree.n_nodes; ++i) {
     const std::size_t node = tree.first + i;
-    if (arrays_.feature[node] < 0) tree.steps.emplace_back(kInfinity, 0, static_cast<std::int32_t>(i));
+    if (arrays_.feature[node] < 0)
+      tree.steps.emplace_back(kInfinity, 0, static_cast<std::int32_t>(i));
     else
       tree.steps.emplace_back(narrow_threshold(arrays_.threshold[node]), static_cast<std::int32_t>(slot_of(node)),
                               arrays_.left[node]);
@@ -77,7 +83,8 @@ void BoostRouter::walk_narrow(const OneTree& tree, std::size_t n, Scratch& scrat
     const std::size_t n_rows = std::min(RowWalk::kMostRows, n - begin);
     for (std::size_t i = 0; i < n_rows; ++i) scratch.walk.set_row(i, scratch.values.data() + (begin + i) * slots_.size());
     scratch.walk.walk<true>(tree.steps.data(), n_rows, Contiguous{});
-    for (std::size_t i = 0; i < n_rows; ++i) out[(begin + i) * static_cast<std::size_t>(n_scores_)] += value[scratch.walk.leaf(i)];
+    for (std::size_t i = 0; i < n_rows; ++i)
+      out[(begin + i) * static_cast<std::size_t>(n_scores_)] += value[scratch.walk.leaf(i)];
   }
 }
 
@@ -89,7 +96,8 @@ double BoostRouter::walk_wide(const OneTree& tree, const T* row, std::int64_t st
     const auto table = static_cast<std::size_t>(arrays_.category_start[node]);
     const auto n_categories = static_cast<double>(static_cast<std::size_t>(arrays_.category_start[node + 1]) - table);
     bool right = value > arrays_.threshold[node];
-    if (std::isnan(value)) right = arrays_.missing_right[node] != 0;
+    if (std::isnan(value))
+      right = arrays_.missing_right[node] != 0;
     else if (n_categories > 0)
       right = value >= 0 && value < n_categories ? arrays_.category_right[table + static_cast<std::size_t>(value)] != 0
                                                  : arrays_.missing_right[node] != 0;
@@ -103,7 +111,8 @@ void BoostRouter::add_block(const T* first_row, const Matrix& queries, std::size
   load(first_row, queries, n, scratch);
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     double* const to = out + t % static_cast<std::size_t>(n_scores_);
-    if (!trees_[t].steps.empty()) walk_narrow(trees_[t], n, scratch, to);
+    if (!trees_[t].steps.empty())
+      walk_narrow(trees_[t], n, scratch, to);
     else
       for (std::size_t r = 0; r < n; ++r)
         to[r * static_cast<std::size_t>(n_scores_)] +=

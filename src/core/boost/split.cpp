@@ -28,7 +28,10 @@ double largest(const double* values, std::size_t n) {
 class SplitSearch::Candidates {
  public:
   Candidates(const SplitSearch& search, const Sum& total)
-      : search_(search), options_(search.options_), sum_(total), total_(search.units_.moments(total)),
+      : search_(search),
+        options_(search.options_),
+        sum_(total),
+        total_(search.units_.moments(total)),
         parent_(total_.gradient * total_.gradient / (total_.hessian + options_.l2)) {}
 
   const Sum& total() const { return sum_; }
@@ -100,8 +103,10 @@ Split SplitSearch::find(int j, const Sum& total, const Histogram& histogram) con
   const BoostColumns::Column& column = columns_[j];
   Candidates found(*this, total);
   const Sum* const bins = histogram.data() + column.first_bin;
-  if (column.categorical) find_categorical(column, bins, found);
-  else find_numeric(column, bins, found);
+  if (column.categorical)
+    find_categorical(column, bins, found);
+  else
+    find_numeric(column, bins, found);
   return found.best(j);
 }
 
@@ -132,7 +137,8 @@ std::vector<std::uint32_t> SplitSearch::ordered_categories(const BoostColumns::C
   std::vector<std::uint32_t> order;
   for (std::uint32_t code = 0; code < n; ++code) {
     if (bins[code] == Sum{}) continue;
-    ratio[code] = (units_.gradient(bins[code]) + smoothing * all.gradient) / (units_.hessian(bins[code]) + smoothing * all.hessian);
+    ratio[code] =
+        (units_.gradient(bins[code]) + smoothing * all.gradient) / (units_.hessian(bins[code]) + smoothing * all.hessian);
     order.push_back(code);
   }
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return ratio[a] < ratio[b]; });
@@ -181,7 +187,8 @@ std::vector<std::uint8_t> SplitSearch::table(const Split& split, const Sum& tota
 double SplitSearch::leaf_value(const Sum& total) const {
   const Moments all = units_.moments(total);
   const double step = -all.gradient / (all.hessian + options_.l2);
-  if (!(std::abs(step) <= kLongestStep)) return all.gradient == 0 ? 0 : options_.learning_rate * std::copysign(kLongestStep, step);
+  if (!(std::abs(step) <= kLongestStep))
+    return all.gradient == 0 ? 0 : options_.learning_rate * std::copysign(kLongestStep, step);
   return options_.learning_rate * step;
 }
 

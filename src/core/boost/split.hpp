@@ -10,7 +10,7 @@
 namespace petiole::boosting {
 
 struct Split {
-  double gain = 0;  // 0: there is none
+  double gain = 0;   // 0: there is none
   double slack = 0;  // a gain that is larger by no more than this is equal
   int column = -1;
   std::uint32_t cut = 0;  // numeric: the last code on the left; categorical: how many categories, in order, are on the left

@@ -7,10 +7,10 @@ namespace petiole::boosting {
 
 // All nodes of all trees, one tree after the other, parents before children. Node numbers count from the tree's root.
 struct BoostedTrees {
-  std::vector<std::int32_t> node_start{0};      // of each tree, and the end
-  std::vector<std::int32_t> feature;            // -1: leaf
-  std::vector<std::int32_t> left;               // the right child comes next
-  std::vector<double> threshold;                // larger values go right; NaN at categorical splits and leaves
+  std::vector<std::int32_t> node_start{0};  // of each tree, and the end
+  std::vector<std::int32_t> feature;        // -1: leaf
+  std::vector<std::int32_t> left;           // the right child comes next
+  std::vector<double> threshold;            // larger values go right; NaN at categorical splits and leaves
   std::vector<std::uint8_t> missing_right;
   std::vector<std::int32_t> category_start{0};  // of each node's table in category_right, and the end
   std::vector<std::uint8_t> category_right;     // whether a category goes right

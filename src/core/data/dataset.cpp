@@ -94,8 +94,10 @@ class NumericCoder {
     slots_.assign(static_cast<std::size_t>(high - low) + 1, 0);
     const auto slot = [low](double value) { return static_cast<std::size_t>(static_cast<std::int64_t>(value - low)); };
     for (const double value : values_)
-      if (!std::isnan(value)) slots_[slot(value)] = 1;
-      else column.has_missing = true;
+      if (!std::isnan(value))
+        slots_[slot(value)] = 1;
+      else
+        column.has_missing = true;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i] == 0) continue;
       slots_[i] = column.n_codes++;
@@ -310,8 +312,7 @@ Column to_column(CodedColumn&& coded) {
   }
   column.codes.visit([&](auto* to) {
     using Code = std::remove_pointer_t<decltype(to)>;
-    std::transform(coded.codes.begin(), coded.codes.end(), to,
-                   [](std::uint32_t code) { return static_cast<Code>(code); });
+    std::transform(coded.codes.begin(), coded.codes.end(), to, [](std::uint32_t code) { return static_cast<Code>(code); });
   });
   column.bin_low = std::move(coded.low);
   column.bin_high = std::move(coded.high);

@@ -29,8 +29,10 @@ std::vector<double> NodeCounts::frequencies() const {
     const NodeId up = parent[at(node)];
     for (std::size_t k = 0; k < n_classes; ++k) {
       double& p = table[at(node) * n_classes + k];
-      if (weight[at(node)] > 0) p = of(node)[k] / weight[at(node)];
-      else p = up < 0 ? 1.0 / static_cast<double>(n_classes) : table[at(up) * n_classes + k];
+      if (weight[at(node)] > 0)
+        p = of(node)[k] / weight[at(node)];
+      else
+        p = up < 0 ? 1.0 / static_cast<double>(n_classes) : table[at(up) * n_classes + k];
     }
   }
   return table;
@@ -93,8 +95,10 @@ std::vector<double> hgs(const NodeCounts& tree, std::span<const double> alpha) {
     const double total = weights[at(node)] + alphas[at(node)];
     for (std::size_t k = 0; k < K; ++k) {
       double& theta = table[at(node) * K + k];
-      if (total > 0) theta = (tree.of(node)[k] + own[k]) / total;
-      else theta = parent < 0 ? 1.0 / static_cast<double>(K) : table[at(parent) * K + k];
+      if (total > 0)
+        theta = (tree.of(node)[k] + own[k]) / total;
+      else
+        theta = parent < 0 ? 1.0 / static_cast<double>(K) : table[at(parent) * K + k];
     }
   }
   return table;
@@ -109,14 +113,19 @@ std::vector<double> curtail(const NodeCounts& tree, std::span<const double> tabl
     const NodeId parent = tree.parent[at(node)];
     const double n = weights[at(node)];
     usable[at(node)] = parent < 0 || (usable[at(parent)] && n > 0 && n >= v - kWeightSlack);
-    if (!usable[at(node)]) std::copy_n(result.begin() + static_cast<std::ptrdiff_t>(at(parent) * K), K,
-                                       result.begin() + static_cast<std::ptrdiff_t>(at(node) * K));
+    if (!usable[at(node)])
+      std::copy_n(result.begin() + static_cast<std::ptrdiff_t>(at(parent) * K), K,
+                  result.begin() + static_cast<std::ptrdiff_t>(at(node) * K));
   }
   return result;
 }
 
 HgsLoss::HgsLoss(const NodeCounts& tree, Loss loss)
-    : tree_(&tree), loss_(loss), mixed_(tree.counts.size()), alphas_(tree.n_nodes()), sums_(tree.counts.size()),
+    : tree_(&tree),
+      loss_(loss),
+      mixed_(tree.counts.size()),
+      alphas_(tree.n_nodes()),
+      sums_(tree.counts.size()),
       totals_(tree.n_nodes()) {
   for (const NodeId node : tree.top_down)
     if (!tree.is_leaf[at(node)]) internal_.push_back(node);
@@ -150,8 +159,7 @@ HgsLoss HgsLoss::held_out(const NodeCounts& tree, std::span<const double> held_o
   for (std::size_t node = 0; node < tree.n_nodes(); ++node)
     for (std::uint32_t k = 0; k < K && tree.is_leaf[node]; ++k)
       if (held_out[node * K + k] > 0)
-        result.terms_.push_back(
-            {tree.parent[node], k, held_out[node * K + k], tree.counts[node * K + k], weights[node]});
+        result.terms_.push_back({tree.parent[node], k, held_out[node * K + k], tree.counts[node * K + k], weights[node]});
   return result;
 }
 

@@ -10,7 +10,7 @@
 namespace petiole {
 namespace {
 
-constexpr int kWindow = 10;  // table counts up to this far from the present one are considered
+constexpr int kWindow = 10;            // table counts up to this far from the present one are considered
 constexpr double kNegligible = 1e-12;  // a weight this small beside the present one ends the window early
 constexpr double kLargestConcentration = 4000, kLeastConcentration = 1e-8;
 constexpr std::uint32_t kPooled = 64;  // customers up to which restaurants share their exponential draws
@@ -122,8 +122,7 @@ class Sampler {
     const double root_share = c_above / static_cast<double>(K_);
     // weight(x + 1) / weight(x)
     const auto ratio = [&](double x) {
-      const double parent = cell.parent == 0 ? root_share + others + x
-                                             : stirling_.next_customer(others + x, parent_tables);
+      const double parent = cell.parent == 0 ? root_share + others + x : stirling_.next_customer(others + x, parent_tables);
       return stirling_.next_table(n, x) * c * parent / (total_others + x);
     };
     int lowest = 0, highest = 0;  // what is added to t
@@ -220,7 +219,7 @@ class Sampler {
   const HdpOptions& options_;
   std::size_t K_;
   std::mt19937_64 random_;
-  std::vector<Cell> cells_;  // children before parents
+  std::vector<Cell> cells_;                                                  // children before parents
   std::vector<double> tables_, customers_, total_customers_, total_tables_;  // whole numbers
   std::vector<double> weight_of_, concentration_, theta_, uniform_prior_;
   std::vector<double> scales_;  // per leaf the sum of 1 / (n + c) over iterations; 0 elsewhere

@@ -1,8 +1,8 @@
 // Hierarchical Dirichlet process smoothing: a collapsed Gibbs sampler over table counts.
 #pragma once
 
-#include "estimate/estimate.hpp"
 #include "base/interrupt.hpp"
+#include "estimate/estimate.hpp"
 
 namespace petiole {
 

@@ -14,8 +14,8 @@ struct Partial {
   std::vector<double> slopes;  // by weights, then by intercepts
 };
 
-void add_rows(const LogComponents& of, TrainingRows rows, const double* weights, const double* intercepts,
-              std::size_t begin, std::size_t end, Partial& partial) {
+void add_rows(const LogComponents& of, TrainingRows rows, const double* weights, const double* intercepts, std::size_t begin,
+              std::size_t end, Partial& partial) {
   const std::size_t width = of.n_classes, n_weights = of.n_components * width;
   partial.slopes.assign(n_weights + width, 0.0);
   std::vector<double> p(width);

@@ -96,7 +96,8 @@ double StirlingRatios::between_rows(double n, std::size_t t) const {
   const double left = p2 * p1 * f, right = m1 * m2 * m3;
   return (-p1 * f * right * row[0] + 5 * p2 * f * right * row[kColumns] - 10 * p2 * p1 * right * row[2 * kColumns] +
           10 * left * m2 * m3 * row[3 * kColumns] - 5 * left * m1 * m3 * row[4 * kColumns] +
-          left * m1 * m2 * row[5 * kColumns]) / 120;
+          left * m1 * m2 * row[5 * kColumns]) /
+         120;
 }
 
 // The number of successes T among independent trials with chances x / (x + i), i = 1 .. n-1, has P(T = t) in proportion to

@@ -33,8 +33,8 @@ class StirlingRatios {
   static constexpr double kMostCustomers = 0x1.0p53;  // beyond, doubles do not tell n from n + 1
 
  private:
-  static constexpr std::size_t kColumns = 512;      // t below this
-  static constexpr std::size_t kExactRows = 8192;   // n below this: one row for each n
+  static constexpr std::size_t kColumns = 512;       // t below this
+  static constexpr std::size_t kExactRows = 8192;    // n below this: one row for each n
   static constexpr std::size_t kFirstSpaced = 4096;  // n of the first spaced row
   static constexpr std::size_t kPerOctave = 4;       // spaced rows while n doubles
 

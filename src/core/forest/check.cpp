@@ -22,9 +22,12 @@ void check_counts(const LeafCounts& counts, std::size_t n_leaves, std::uint32_t 
   std::uint64_t n = 0;
   for (std::size_t i = 0; i < counts.n_entries().size(); ++i) n += counts.n_entries().at(i);
   require(counts.classes().size() == n, "leaf counts: as many classes as entries");
-  require((counts.real().empty() ? counts.whole().size() : counts.real().size()) == n, "leaf counts: as many weights as entries");
-  require(all_of(counts.classes(), [&](std::size_t, std::uint32_t k) { return k < n_classes; }), "leaf counts: unknown class");
-  for (const double weight : counts.real()) require(std::isfinite(weight) && weight >= 0, "leaf counts: weights are at least 0");
+  require((counts.real().empty() ? counts.whole().size() : counts.real().size()) == n,
+          "leaf counts: as many weights as entries");
+  require(all_of(counts.classes(), [&](std::size_t, std::uint32_t k) { return k < n_classes; }),
+          "leaf counts: unknown class");
+  for (const double weight : counts.real())
+    require(std::isfinite(weight) && weight >= 0, "leaf counts: weights are at least 0");
 }
 
 // Whether these children make a tree in which every node but the root has one parent.
@@ -44,7 +47,8 @@ bool is_a_tree(const PackedTree& tree) {
     const std::size_t node = pending.back();
     pending.pop_back();
     ++n_reached;
-    for (std::size_t c = start[node]; c < start[node + 1]; ++c) pending.push_back(static_cast<std::size_t>(tree.child_nodes[c]));
+    for (std::size_t c = start[node]; c < start[node + 1]; ++c)
+      pending.push_back(static_cast<std::size_t>(tree.child_nodes[c]));
   }
   return n_reached == tree.n_nodes();
 }
@@ -77,7 +81,8 @@ void check_projections(const PackedTree& tree, std::size_t n_inner) {
   require(n_terms == tree.projection_weight.size(), "n_terms: must be as many as there are weights");
   require(all_of(tree.projection_feature, [](std::size_t, std::uint32_t j) { return j < (1u << 31) - 1; }),
           "projection_feature: too large");
-  for (const double weight : tree.projection_weight) require(std::isfinite(weight) && weight != 0, "projection_weight: must be finite and not 0");
+  for (const double weight : tree.projection_weight)
+    require(std::isfinite(weight) && weight != 0, "projection_weight: must be finite and not 0");
 }
 
 void check(const PackedTree& tree, std::uint32_t n_classes) {

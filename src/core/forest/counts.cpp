@@ -7,8 +7,8 @@ namespace {
 
 // Counts the rows of one tree for which weight_of(copies, weight) is positive.
 template <class F>
-LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingRows rows, int n_classes, LeafTally<double>& tally,
-                      F&& weight_of) {
+LeafCounts count_tree(const Members::OfTree& tree, std::size_t n_rows, TrainingRows rows, int n_classes,
+                      LeafTally<double>& tally, F&& weight_of) {
   tally.add_up(static_cast<std::size_t>(tree.n_leaves), n_classes, [&](auto&& add) {
     for (std::size_t row = 0; row < n_rows; ++row) {
       const double weight = weight_of(tree.copies_of(row), rows.weight(row));
@@ -28,11 +28,11 @@ ForestCounts count_members(const Members& members, TrainingRows rows, int n_clas
   pool.run(static_cast<int>(members.trees.size()), [&](int thread, int item) {
     const auto t = static_cast<std::size_t>(item);
     const auto count = [&](auto&& weight_of) {
-      return count_tree(members.trees[t], members.n_rows, rows, n_classes, tallies[static_cast<std::size_t>(thread)], weight_of);
+      return count_tree(members.trees[t], members.n_rows, rows, n_classes, tallies[static_cast<std::size_t>(thread)],
+                        weight_of);
     };
-    counts.trees[t].in_bag = count([distinct](std::uint16_t copies, double weight) {
-      return distinct && copies > 0 ? weight : copies * weight;
-    });
+    counts.trees[t].in_bag =
+        count([distinct](std::uint16_t copies, double weight) { return distinct && copies > 0 ? weight : copies * weight; });
     counts.trees[t].out_of_bag = count([](std::uint16_t copies, double weight) { return copies == 0 ? weight : 0.0; });
   });
   return counts;

@@ -62,8 +62,7 @@ void split_by_size(std::span<const std::uint32_t> sizes, std::size_t n_values, c
 
 // The values of each tree, packed.
 template <class T>
-std::vector<Codes> split_codes(std::span<const T> values, std::span<const std::uint32_t> sizes,
-                               const std::string& name) {
+std::vector<Codes> split_codes(std::span<const T> values, std::span<const std::uint32_t> sizes, const std::string& name) {
   std::vector<Codes> codes(sizes.size());
   split_by_size(sizes, values.size(), name, [&](std::size_t t, std::size_t at, std::size_t size) {
     codes[t] = to_codes(std::vector<T>(values.data() + at, values.data() + at + size));
@@ -84,14 +83,14 @@ std::vector<std::vector<T>> split_numbers(std::span<const T> values, std::span<c
 
 // Gives each tree its own.
 template <class Trees, class OfTree, class T>
-void hand_out(Trees& forest, std::vector<T>&& values, T OfTree::*field) {
+void hand_out(Trees& forest, std::vector<T>&& values, T OfTree::* field) {
   for (std::size_t t = 0; t < values.size(); ++t) forest.trees[t].*field = std::move(values[t]);
 }
 
 // Gives each tree the counts that these parts make up.
 template <class Trees, class OfTree>
-void hand_out_counts(Trees& forest, LeafCounts OfTree::*counts, std::vector<Codes>&& n_entries,
-                     std::vector<Codes>&& classes, std::vector<Codes>&& whole, std::vector<std::vector<double>>&& real) {
+void hand_out_counts(Trees& forest, LeafCounts OfTree::* counts, std::vector<Codes>&& n_entries, std::vector<Codes>&& classes,
+                     std::vector<Codes>&& whole, std::vector<std::vector<double>>&& real) {
   for (std::size_t t = 0; t < forest.trees.size(); ++t)
     forest.trees[t].*counts =
         LeafCounts(std::move(n_entries[t]), std::move(classes[t]), std::move(whole[t]), std::move(real[t]));

@@ -219,7 +219,8 @@ std::vector<double> node_counts(const Tree& structure, const LeafCounts& leaves,
   for (std::size_t at = top_down.size(); at-- > 0;) {
     const auto node = static_cast<std::size_t>(top_down[at]);
     for (std::int32_t c = structure.child_start[node]; c < structure.child_start[node + 1]; ++c) {
-      const double* child = counts.data() + static_cast<std::size_t>(structure.child_nodes[static_cast<std::size_t>(c)]) * width;
+      const double* child =
+          counts.data() + static_cast<std::size_t>(structure.child_nodes[static_cast<std::size_t>(c)]) * width;
       for (std::size_t k = 0; k < width; ++k) counts[node * width + k] += child[k];
     }
   }
@@ -301,9 +302,7 @@ std::vector<ClassId> leaf_votes(const Tree& tree, const std::vector<double>& nod
 std::vector<CountedLeaves> leaf_counts(const PackedTree& packed, int n_classes, CountedRows rows, double* out) {
   const auto width = static_cast<std::size_t>(n_classes);
   const std::size_t n_leaves = packed.vote.size();
-  const auto is_enough = [&](const double* counts) {
-    return rows.is_enough(std::accumulate(counts, counts + width, 0.0));
-  };
+  const auto is_enough = [&](const double* counts) { return rows.is_enough(std::accumulate(counts, counts + width, 0.0)); };
   packed.in_bag.add(rows.in_bag, n_classes, out);
   packed.out_of_bag.add(rows.out_of_bag, n_classes, out);
   if (rows.least <= 0) return {};

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "base/codes.hpp"
+#include "data/sample.hpp"
 #include "grow/grow.hpp"
 #include "tree/reach.hpp"
-#include "data/sample.hpp"
 
 namespace petiole {
 
@@ -76,7 +76,7 @@ class LeafCounts {
 
   const Codes& n_entries() const { return n_entries_; }
   const Codes& classes() const { return class_; }
-  const Codes& whole() const { return whole_; }               // the weights, if all are whole numbers
+  const Codes& whole() const { return whole_; }              // the weights, if all are whole numbers
   const std::vector<double>& real() const { return real_; }  // else these
 
  private:
@@ -95,16 +95,16 @@ class LeafCounts {
 };
 
 struct PackedTree {
-  Codes n_children;                    // per node
-  Codes feature;                       // per inner node, like the following
-  std::vector<double> threshold;       // NaN: categorical
-  Codes missing_branch;                // plus one; empty: missing values are spread everywhere
-  Codes n_categories;                  // empty: there is no categorical split
-  Codes category_branch;               // plus one
-  Codes n_terms;                       // of oblique splits' projections; empty: there is none
+  Codes n_children;               // per node
+  Codes feature;                  // per inner node, like the following
+  std::vector<double> threshold;  // NaN: categorical
+  Codes missing_branch;           // plus one; empty: missing values are spread everywhere
+  Codes n_categories;             // empty: there is no categorical split
+  Codes category_branch;          // plus one
+  Codes n_terms;                  // of oblique splits' projections; empty: there is none
   Codes projection_feature;
   std::vector<double> projection_weight;
-  std::vector<NodeId> child_nodes;     // empty: children are where TreeBuilder puts them
+  std::vector<NodeId> child_nodes;  // empty: children are where TreeBuilder puts them
   LeafCounts in_bag, out_of_bag;
   LeafCounts spread_weights;  // one number per leaf; empty: the sums of in_bag
   Codes vote;                 // per leaf: the class with the most in-bag rows
@@ -198,7 +198,7 @@ PackedTree pack(const Tree& tree, const std::vector<double>& out_of_bag_node_cou
 
 struct ForestOptions {
   Bootstrap bootstrap = Bootstrap::stratified;
-  bool distinct = false;      // a row counts once in the leaves, however often it is in the sample
+  bool distinct = false;  // a row counts once in the leaves, however often it is in the sample
   bool keep_members = false;
   std::uint64_t first_tree = 0;
 };

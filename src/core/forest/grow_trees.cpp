@@ -59,7 +59,8 @@ GrownForest grow_forest(const Dataset& dataset, int n_trees, const GrowOptions& 
     const std::uint64_t index = forest.first_tree + item;
     TreeCounter::Scratch& mine = scratch[thread];
     counter.sampler().draw(sample_key(options.seed, index), mine.copies);
-    Tree tree = growers[thread]->grow(mine.copies, tree_key(options.seed, index), of_thread, placed ? &mine.placement : nullptr);
+    Tree tree =
+        growers[thread]->grow(mine.copies, tree_key(options.seed, index), of_thread, placed ? &mine.placement : nullptr);
     Members::OfTree* members = forest.keep_members ? &grown.members.trees[item] : nullptr;
     grown.forest.trees[item] = placed ? counter.count_placed(tree, mine, members) : counter.count(tree, mine, members);
   });

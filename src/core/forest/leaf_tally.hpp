@@ -51,9 +51,7 @@ class LeafTally {
     for (std::size_t leaf = 1; leaf < start_.size(); ++leaf) start_[leaf] += start_[leaf - 1];
     parts_.resize(start_.back());
     next_.assign(start_.begin(), start_.end() - 1);
-    each([this](LeafId leaf, ClassId label, W weight) {
-      parts_[next_[static_cast<std::size_t>(leaf)]++] = {label, weight};
-    });
+    each([this](LeafId leaf, ClassId label, W weight) { parts_[next_[static_cast<std::size_t>(leaf)]++] = {label, weight}; });
   }
 
   // Calls add_leaf() for each leaf in turn, and then add(class, weight) for its classes in increasing order.

@@ -130,7 +130,9 @@ void ForestRouter::walk(const Matrix& queries, Scratch& scratch) const {
   for (TreeReach& reach : block.trees) reach.reset(block.n);
   queries.visit([&](const auto* data) {
     load(data, queries, scratch);
-    const auto row_at = [&](std::size_t r) { return data + (block.begin + static_cast<std::int64_t>(r)) * queries.row_stride; };
+    const auto row_at = [&](std::size_t r) {
+      return data + (block.begin + static_cast<std::int64_t>(r)) * queries.row_stride;
+    };
     auto& complete = scratch.complete;
     complete.clear();
     bool exact = true;
@@ -178,7 +180,8 @@ void ForestRouter::average(const Matrix& queries, const LeafTables& tables, cons
     std::fill_n(to, block.n * width, 0.0);
     double* const to_squares = squares == nullptr ? nullptr : squares + static_cast<std::size_t>(block.begin) * width;
     if (to_squares != nullptr) std::fill_n(to_squares, block.n * width, 0.0);
-    std::vector<std::int32_t> used(block.n, members == nullptr && squares == nullptr ? static_cast<std::int32_t>(trees_.size()) : 0);
+    std::vector<std::int32_t> used(block.n,
+                                   members == nullptr && squares == nullptr ? static_cast<std::int32_t>(trees_.size()) : 0);
     std::vector<double> of_tree(width);
     for (std::size_t t = 0; t < trees_.size(); ++t) {
       const TreeReach& reach = block.trees[t];

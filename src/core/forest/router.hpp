@@ -65,9 +65,9 @@ class ForestRouter {
   };
   struct Scratch {
     Block block;
-    std::vector<float> values;  // the block's rows rounded down, one after the other
+    std::vector<float> values;                      // the block's rows rounded down, one after the other
     std::vector<std::uint8_t> rounded, incomplete;  // by row
-    std::vector<RowId> complete;  // rows without missing values
+    std::vector<RowId> complete;                    // rows without missing values
   };
 
   void walk(const Matrix& queries, Scratch& scratch) const;

@@ -51,7 +51,9 @@ void lay_steps(const Tree& tree, std::vector<NarrowStep>& steps, std::vector<Lea
 }  // namespace
 
 TreeCounter::TreeCounter(const Dataset& dataset, const ForestOptions& options)
-    : dataset_(dataset), options_(options), sampler_(options.bootstrap, dataset.labels, dataset.n_classes),
+    : dataset_(dataset),
+      options_(options),
+      sampler_(options.bootstrap, dataset.labels, dataset.n_classes),
       prior_(static_cast<std::size_t>(dataset.n_classes), 0.0) {
   for (RowId row = 0; row < dataset.n_rows(); ++row) prior_[dataset.labels[row]] += dataset.weight(row);
   for (const Column& column : dataset.columns) {
@@ -76,7 +78,8 @@ PackedTree TreeCounter::count_placed_as(Tree& tree, Scratch& scratch, Members::O
     walk_unseen(tree, scratch);
     facts.out_of_bag = count_unseen<W>(scratch, n_leaves);
     if (members != nullptr)
-      for (std::size_t i = 0; i < scratch.unseen.size(); ++i) members->reach.leaves()[scratch.unseen[i]] = scratch.unseen_leaf[i];
+      for (std::size_t i = 0; i < scratch.unseen.size(); ++i)
+        members->reach.leaves()[scratch.unseen[i]] = scratch.unseen_leaf[i];
   } else {
     if (members == nullptr) start(n_leaves, scratch, *(members = &scratch.members));
     Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), !any_missing_, members->reach);
@@ -93,8 +96,7 @@ PackedTree TreeCounter::count(Tree& tree, Scratch& scratch, Members::OfTree* mem
   tree.spread_weights = sums_of_leaves(tree);
   Router(tree).reach(dataset_.matrix, scratch.unseen.data(), scratch.unseen.size(), false, members->reach);
   LeafFacts facts = facts_as_grown(tree, *members, scratch);
-  if (sampler_.draws())
-    facts.out_of_bag = count_rows(*members, scratch, [](std::uint16_t copies) { return copies == 0; });
+  if (sampler_.draws()) facts.out_of_bag = count_rows(*members, scratch, [](std::uint16_t copies) { return copies == 0; });
   return pack(tree, std::move(facts));
 }
 

@@ -80,8 +80,8 @@ class GiniCells {
       right_squares = _mm_add_epi32(right_squares, _mm_madd_epi16(right, right));
       sums = _mm_add_epi32(sums, _mm_madd_epi16(left, _mm_set1_epi16(1)));
     }
-    const __m128i halves = _mm_add_epi32(_mm_unpacklo_epi32(left_squares, right_squares),
-                                         _mm_unpackhi_epi32(left_squares, right_squares));
+    const __m128i halves =
+        _mm_add_epi32(_mm_unpacklo_epi32(left_squares, right_squares), _mm_unpackhi_epi32(left_squares, right_squares));
     squares_ = _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
     sums = _mm_add_epi32(sums, _mm_unpackhi_epi64(sums, sums));
     n_left_ = _mm_add_epi32(sums, _mm_srli_epi64(sums, 32));

@@ -23,8 +23,7 @@ double average_gain(const SearchContext& context, const Frame& frame, const std:
 
 }  // namespace
 
-int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates,
-           std::uint64_t key) {
+int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates, std::uint64_t key) {
   const bool ratio = context.options->criterion == Criterion::gain_ratio;
   const double least_gain = ratio ? average_gain(context, frame, candidates) - 1e-3 : 0.0;
   Random random(key);

@@ -24,8 +24,8 @@ struct Cut {
   bool found = false;
   std::uint32_t position = 0;  // walk_two_classes: codes up to this one are on the left; walk_groups: how many groups are
   std::uint32_t tries = 0;
-  double mass = 0;  // of the two sides
-  double left = 0;  // weight on the left, in the criterion's scale
+  double mass = 0;                 // of the two sides
+  double left = 0;                 // weight on the left, in the criterion's scale
   double left_of_two[2] = {0, 0};  // walk_two_classes: true weights of the classes on the left
 };
 

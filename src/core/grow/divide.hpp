@@ -48,8 +48,10 @@ std::vector<Child<W>> divide_missing(const Window<W>& window, const std::vector<
     for (std::uint32_t i = offsets[n_children]; i < offsets[n_children + 1] && known[c] > 0; ++i) {
       const auto share = static_cast<double>(old[i].weight);
       const bool whole = share < kMinShare * weight_of(window.frame->dataset_row(old[i].row));
-      if (!whole) append(i, static_cast<typename Entry<W>::Stored>(share * known[c] / all_known));
-      else if (c == heaviest) append(i, old[i].weight);
+      if (!whole)
+        append(i, static_cast<typename Entry<W>::Stored>(share * known[c] / all_known));
+      else if (c == heaviest)
+        append(i, old[i].weight);
     }
     children.push_back({{window.frame, store, begin, end}, {}});
   }

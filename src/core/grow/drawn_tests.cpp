@@ -38,7 +38,8 @@ double weight_in_sums(const Dataset& dataset, std::int64_t feature) {
 
 }  // namespace
 
-DrawnTests::DrawnTests(const Dataset& dataset, const GrowOptions& options) : dataset_(dataset), options_(options), any_(options.splits != Splits::best) {
+DrawnTests::DrawnTests(const Dataset& dataset, const GrowOptions& options)
+    : dataset_(dataset), options_(options), any_(options.splits != Splits::best) {
   if (options.splits != Splits::oblique) return;
   weight_.assign(dataset.columns.size(), 0.0);
   position_.resize(dataset.columns.size());
@@ -206,8 +207,10 @@ void DrawnColumn::describe(const Candidate& candidate, SplitRule& rule) const {
 double DrawnColumn::threshold(std::uint32_t cut) const {
   double low = -std::numeric_limits<double>::infinity(), high = -low;
   for (std::size_t i = 0; i < value_.size(); ++i) {
-    if (code_[i] <= cut) low = std::max(low, value_[i]);
-    else if (!std::isnan(value_[i])) high = std::min(high, value_[i]);
+    if (code_[i] <= cut)
+      low = std::max(low, value_[i]);
+    else if (!std::isnan(value_[i]))
+      high = std::min(high, value_[i]);
   }
   return midpoint(low, high);
 }

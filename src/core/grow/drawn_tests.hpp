@@ -32,9 +32,9 @@ class DrawnTests {
   const Dataset& dataset_;
   const GrowOptions& options_;
   bool any_;
-  std::vector<double> weight_;            // of each feature in a sum; 0: it is never part of one
-  std::vector<std::int32_t> summable_;    // features with a weight
-  std::vector<std::size_t> position_;     // of each feature among them
+  std::vector<double> weight_;          // of each feature in a sum; 0: it is never part of one
+  std::vector<std::int32_t> summable_;  // features with a weight
+  std::vector<std::size_t> position_;   // of each feature among them
 };
 
 // A test drawn for the rows of a node, and their codes under it.

@@ -27,8 +27,13 @@ template <class W>
 class Grower {
  public:
   Grower(const Dataset& dataset, const GrowOptions& options, const DrawnTests& tests, ThreadPool& pool)
-      : dataset_(dataset), options_(options), tests_(tests), pool_(pool), rules_(dataset, options),
-        scratch_(static_cast<std::size_t>(pool.n_threads())), made_(scratch_.size()) {}
+      : dataset_(dataset),
+        options_(options),
+        tests_(tests),
+        pool_(pool),
+        rules_(dataset, options),
+        scratch_(static_cast<std::size_t>(pool.n_threads())),
+        made_(scratch_.size()) {}
 
   Tree grow(Multiplicity multiplicity, Start start, Interrupt& interrupt, Placement* placement) {
     multiplicity_ = multiplicity;
@@ -217,9 +222,7 @@ class Grower {
   // A node of a twig whose rows are to be divided, as a task of its own.
   Task<W> without_twig(const TwigTask& task, const Window<W>& twig) const {
     Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(std::popcount(task.slots))), 0, 0};
-    for_each_slot(task.slots, [&](std::uint32_t slot) {
-      window.entries()[window.end++] = twig_.entry(slot);
-    });
+    for_each_slot(task.slots, [&](std::uint32_t slot) { window.entries()[window.end++] = twig_.entry(slot); });
     return {task.node, task.depth, task.key, std::move(window), {}, true};
   }
 
@@ -227,9 +230,7 @@ class Grower {
   void view_node(const TwigTask& task) {
     count_classes(task);
     std::uint32_t n = 0;
-    for_each_slot(task.slots, [&](std::uint32_t slot) {
-      twig_entries_[n++] = twig_.entry(slot);
-    });
+    for_each_slot(task.slots, [&](std::uint32_t slot) { twig_entries_[n++] = twig_.entry(slot); });
     view_rows(twig_.frame(), twig_entries_.data(), n);
   }
 
@@ -267,7 +268,8 @@ class Grower {
     rule.feature = column.feature;
     const NodeId first = builder_.split(task.node, rule, static_cast<int>(twig_branches_.size()));
     for (std::size_t c = 0; c < twig_branches_.size(); ++c)
-      twig_pending_.push_back({first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
+      twig_pending_.push_back(
+          {first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
   }
 
   void view_rows(const Frame& frame, const Entry<W>* entries, std::uint32_t n) {
@@ -341,8 +343,8 @@ class Grower {
         const auto [low, high] = rules_.neighbours(view_, column, candidate.cut);
         routing.rule.threshold = rules_.threshold(*task.window.frame, column, low, high);
       }
-      children = partition_with_missing(task.window, column, routing, partition_scratch_,
-                                        [this](RowId row) { return weight(row); });
+      children =
+          partition_with_missing(task.window, column, routing, partition_scratch_, [this](RowId row) { return weight(row); });
     }
     if (column.is_made) made_[0].drawn.describe(candidate, routing.rule);
     add_children(task, routing, std::move(children));

@@ -3,10 +3,10 @@
 
 #include <span>
 
-#include "data/dataset.hpp"
 #include "base/interrupt.hpp"
-#include "grow/options.hpp"
 #include "base/parallel.hpp"
+#include "data/dataset.hpp"
+#include "grow/options.hpp"
 #include "grow/partition.hpp"
 #include "tree/tree.hpp"
 

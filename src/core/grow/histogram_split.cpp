@@ -41,7 +41,8 @@ class HistogramRows {
   // Labels are numbered among the classes present, as in growth. Returns the number of each class.
   std::vector<ClassId> number_classes(const GrowOptions& options, int n_classes) {
     std::vector<double> totals(static_cast<std::size_t>(n_classes), 0.0);
-    for (std::size_t i = histogram_.start[0]; i < histogram_.start[1]; ++i) totals[histogram_.label[i]] += histogram_.weight[i];
+    for (std::size_t i = histogram_.start[0]; i < histogram_.start[1]; ++i)
+      totals[histogram_.label[i]] += histogram_.weight[i];
     std::vector<ClassId> local(totals.size(), 0);
     for (std::size_t k = 0; k < totals.size(); ++k) {
       local[k] = static_cast<ClassId>(view_.class_totals.size());
@@ -77,7 +78,8 @@ class HistogramRows {
 
 }  // namespace
 
-HistogramSearch::HistogramSearch(HistogramColumns columns, GrowOptions options, int n_classes, double dataset_weight, bool whole)
+HistogramSearch::HistogramSearch(HistogramColumns columns, GrowOptions options, int n_classes, double dataset_weight,
+                                 bool whole)
     : columns_(std::move(columns)), options_(std::move(options)), whole_(whole) {
   context_.n_classes = n_classes;
   context_.dataset_weight = dataset_weight;

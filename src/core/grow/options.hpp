@@ -1,8 +1,8 @@
 // How trees are grown.
 #pragma once
 
-#include "grow/criterion.hpp"
 #include "base/types.hpp"
+#include "grow/criterion.hpp"
 
 namespace petiole {
 
@@ -17,11 +17,11 @@ struct GrowOptions {
   NominalSplits nominal_splits = NominalSplits::multiway;
   Missing missing = Missing::fractional;
   int max_depth = std::numeric_limits<int>::max();
-  double min_samples_leaf = 2;          // a weight: C4.5's MinObj
-  int max_features = 0;                 // 0: all
-  std::vector<double> class_scale;      // split_class_weight, one per class; empty: none
-  bool thresholds_from_data = false;    // C4.5 lowers a threshold to a value of the training set
-  bool random_ties = false;             // false: the first feature wins
+  double min_samples_leaf = 2;        // a weight: C4.5's MinObj
+  int max_features = 0;               // 0: all
+  std::vector<double> class_scale;    // split_class_weight, one per class; empty: none
+  bool thresholds_from_data = false;  // C4.5 lowers a threshold to a value of the training set
+  bool random_ties = false;           // false: the first feature wins
   std::uint64_t seed = 0;
 };
 

@@ -113,11 +113,10 @@ void compact(Window<W>& window, CompactScratch& scratch) {
 }
 
 template <class W>
-TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut,
-                      PartitionScratch<W>& scratch) {
+TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut, PartitionScratch<W>& scratch) {
   const std::uint32_t n = window.size();
   scratch.reserve(n);
-  Entry<W> *entries = window.entries(), *waiting = scratch.entries.data();
+  Entry<W>*entries = window.entries(), *waiting = scratch.entries.data();
   // Left entries move down in place, right entries wait in the scratch:
   //   entries   a B c D E f    (capitals go right)
   //   in place: a c f      scratch: B D E     then the scratch is appended.
@@ -173,9 +172,8 @@ template TwoParts partition_at(const Window<std::uint32_t>&, const FrameColumn&,
                                PartitionScratch<std::uint32_t>&);
 template TwoParts partition_at(const Window<double>&, const FrameColumn&, std::uint32_t, PartitionScratch<double>&);
 template std::vector<std::uint32_t> partition_by(const Window<std::uint32_t>&, const FrameColumn&,
-                                                 const std::vector<std::int32_t>&, int,
-                                                 PartitionScratch<std::uint32_t>&);
-template std::vector<std::uint32_t> partition_by(const Window<double>&, const FrameColumn&,
-                                                 const std::vector<std::int32_t>&, int, PartitionScratch<double>&);
+                                                 const std::vector<std::int32_t>&, int, PartitionScratch<std::uint32_t>&);
+template std::vector<std::uint32_t> partition_by(const Window<double>&, const FrameColumn&, const std::vector<std::int32_t>&,
+                                                 int, PartitionScratch<double>&);
 
 }  // namespace petiole

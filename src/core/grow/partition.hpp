@@ -10,8 +10,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "data/dataset.hpp"
 #include "base/types.hpp"
+#include "data/dataset.hpp"
 
 namespace petiole {
 
@@ -135,8 +135,7 @@ struct TwoParts {
 
 // Permutes the window so that rows with code <= cut come first, both sides in their old order.
 template <class W>
-TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut,
-                      PartitionScratch<W>& scratch);
+TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::uint32_t cut, PartitionScratch<W>& scratch);
 
 // Permutes the window by branch_of_code (one entry per code, the missing code last), keeping the order within a branch;
 // returns the offsets of the branches, n_branches + 1 of them.

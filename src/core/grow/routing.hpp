@@ -41,8 +41,8 @@ class RuleMaker {
     return routing;
   }
 
-  Routing categorical(const SearchContext& context, NodeView<W>& node, const FrameColumn& column,
-                  const Candidate& candidate, SearchScratch<W>& scratch) const {
+  Routing categorical(const SearchContext& context, NodeView<W>& node, const FrameColumn& column, const Candidate& candidate,
+                      SearchScratch<W>& scratch) const {
     const auto present = codes_present(node, column);
     Routing routing;
     auto& branch = routing.branch_of_code;
@@ -57,8 +57,10 @@ class RuleMaker {
       bool any_absent = false;
       for (std::size_t code = 0; code < present.size(); ++code) {
         const bool missing = code == column.n_codes;
-        if (present[code] && !(missing && !separate)) branch[code] = routing.n_children++;
-        else any_absent |= missing ? declared_missing : !present[code];
+        if (present[code] && !(missing && !separate))
+          branch[code] = routing.n_children++;
+        else
+          any_absent |= missing ? declared_missing : !present[code];
       }
       // All values that are absent here share one empty leaf.
       if (any_absent) {
@@ -68,8 +70,10 @@ class RuleMaker {
       }
     }
     routing.rule.category_branch.assign(branch.begin(), branch.end() - 1);
-    if (options_.missing == Missing::separate) routing.rule.missing_branch = branch.back();
-    else branch.back() = routing.n_children;
+    if (options_.missing == Missing::separate)
+      routing.rule.missing_branch = branch.back();
+    else
+      branch.back() = routing.n_children;
     return routing;
   }
 

@@ -200,11 +200,12 @@ class Search {
   bool set_missing_apart(const CellColumn& table) {
     zeroed_branch_counts();
     bool any = false;
-    take_cells(table.cells + std::size_t{table.column->n_codes} * cell_width_, cell_width_, [&](std::uint32_t k, std::uint32_t weight) {
-      scratch_.branch_counts[k] = weight;
-      scratch_.right_counts[k] -= weight;
-      any = true;
-    });
+    take_cells(table.cells + std::size_t{table.column->n_codes} * cell_width_, cell_width_,
+               [&](std::uint32_t k, std::uint32_t weight) {
+                 scratch_.branch_counts[k] = weight;
+                 scratch_.right_counts[k] -= weight;
+                 any = true;
+               });
     return any;
   }
 
@@ -247,8 +248,8 @@ class Search {
     const Cut cut = walk_two_classes<Pair>(node_, column, ClassPair<W>{known_zero, known_one}, criterion_,
                                            limits(least_side(context_, known_weight)), scratch_);
     if (!column.has_missing && !cut.found) return {};
-    Candidate candidate = numeric_candidate(column, cut, sums_of_two(known_zero, known_one),
-                                            sums_of_two(missing.zero(), missing.one()));
+    Candidate candidate =
+        numeric_candidate(column, cut, sums_of_two(known_zero, known_one), sums_of_two(missing.zero(), missing.one()));
     keep_left(column, cut.left_of_two, candidate);
     return candidate;
   }
@@ -259,8 +260,7 @@ class Search {
     Sums known, missing;
     scratch_.order.resize(participants(column, true, known, missing));
     std::iota(scratch_.order.begin(), scratch_.order.end(), 0u);
-    const Cut cut =
-        walk_groups(node_, scratch_.order, criterion_, limits(least_side(context_, known.true_weight)), scratch_);
+    const Cut cut = walk_groups(node_, scratch_.order, criterion_, limits(least_side(context_, known.true_weight)), scratch_);
     Candidate candidate = numeric_candidate(column, cut, known, missing);
     if (candidate.found && !candidate.known_or_missing) candidate.cut = scratch_.groups.code[cut.position - 1];
     return candidate;
@@ -310,8 +310,7 @@ class Search {
     scratch_.right_counts = node_.class_totals;
     if (set_apart) {
       add_group(groups.size() - 1, zeroed_branch_counts());
-      for (std::size_t k = 0; k < scratch_.right_counts.size(); ++k)
-        scratch_.right_counts[k] -= scratch_.branch_counts[k];
+      for (std::size_t k = 0; k < scratch_.right_counts.size(); ++k) scratch_.right_counts[k] -= scratch_.branch_counts[k];
       missing = sums_of(scratch_.branch_counts);
     }
     scratch_.branch_counts = scratch_.right_counts;
@@ -414,10 +413,10 @@ void find_candidates(const SearchContext& context, NodeView<W>& node, const std:
 }
 
 template <class W>
-Candidate find_candidate(const SearchContext& context, NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch) {
-  return with_criterion<W>(context, [&]<class C>(const C& criterion) {
-    return Search<C>(context, node, criterion, scratch).find(column);
-  });
+Candidate find_candidate(const SearchContext& context, NodeView<W>& node, const FrameColumn& column,
+                         SearchScratch<W>& scratch) {
+  return with_criterion<W>(
+      context, [&]<class C>(const C& criterion) { return Search<C>(context, node, criterion, scratch).find(column); });
 }
 
 template <class W>
@@ -432,7 +431,8 @@ template void find_candidates(const SearchContext&, NodeView<std::uint32_t>&, co
                               SearchScratch<std::uint32_t>&, Candidate*);
 template void find_candidates(const SearchContext&, NodeView<double>&, const std::int32_t*, std::size_t,
                               SearchScratch<double>&, Candidate*);
-template Candidate find_candidate(const SearchContext&, NodeView<std::uint32_t>&, const FrameColumn&, SearchScratch<std::uint32_t>&);
+template Candidate find_candidate(const SearchContext&, NodeView<std::uint32_t>&, const FrameColumn&,
+                                  SearchScratch<std::uint32_t>&);
 template Candidate find_candidate(const SearchContext&, NodeView<double>&, const FrameColumn&, SearchScratch<double>&);
 template std::vector<std::uint32_t> left_codes(const SearchContext&, NodeView<std::uint32_t>&, const Candidate&,
                                                SearchScratch<std::uint32_t>&);

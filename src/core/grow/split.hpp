@@ -15,9 +15,9 @@ struct NodeView {
   const Entry<W>* entries = nullptr;
   std::uint32_t n = 0;
   const ClassId* local_class = nullptr;  // the number of each label of the entries; null: labels are such numbers
-  std::vector<W> class_totals;      // true weights per local class
-  std::vector<double> class_scale;  // split_class_weight per local class; all 1 without
-  double weight = 0;                // sum of true weights
+  std::vector<W> class_totals;           // true weights per local class
+  std::vector<double> class_scale;       // split_class_weight per local class; all 1 without
+  double weight = 0;                     // sum of true weights
 
   int n_classes() const { return static_cast<int>(class_totals.size()); }
 
@@ -52,8 +52,8 @@ struct SearchContext {
   const LogTable* log_table = nullptr;  // whole-number weights only
   int n_classes = 0;                    // of the dataset
   double dataset_weight = 0;
-  bool all_many_valued = false;             // C4.5: every feature has too many values for the average gain
-  std::vector<std::uint8_t> many_valued;    // per feature
+  bool all_many_valued = false;           // C4.5: every feature has too many values for the average gain
+  std::vector<std::uint8_t> many_valued;  // per feature
 };
 
 // Rows grouped by code: entries of group g are label/weight[start[g] .. start[g+1]). An entry is a row, or the rows of one
@@ -123,8 +123,8 @@ struct SearchScratch {
   std::vector<double> masses;
   std::vector<W> cells;
   std::vector<Cell> cell_table, cell_totals, cell_left;
-  std::vector<W> best_left;       // of the best cut of a column, by class of the node
-  RowsByColumn<W> left_of_cut;    // the same for the candidates that have it
+  std::vector<W> best_left;     // of the best cut of a column, by class of the node
+  RowsByColumn<W> left_of_cut;  // the same for the candidates that have it
   Groups<W> groups;
   std::vector<W> left_counts, right_counts, branch_counts;
   std::vector<std::uint32_t> order, heaviest;
@@ -138,7 +138,8 @@ void find_candidates(const SearchContext& context, NodeView<W>& node, const std:
 
 // The candidate of one column, which need not belong to the frame; who calls says where it does.
 template <class W>
-Candidate find_candidate(const SearchContext& context, NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch);
+Candidate find_candidate(const SearchContext& context, NodeView<W>& node, const FrameColumn& column,
+                         SearchScratch<W>& scratch);
 
 // The codes that go left in a categorical binary split.
 template <class W>
@@ -146,7 +147,6 @@ std::vector<std::uint32_t> left_codes(const SearchContext& context, NodeView<W>&
                                       SearchScratch<W>& scratch);
 
 // The index of the chosen candidate, or -1. `key` seeds the draw among equals.
-int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates,
-           std::uint64_t key);
+int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates, std::uint64_t key);
 
 }  // namespace petiole

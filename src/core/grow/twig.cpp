@@ -268,7 +268,8 @@ Cut Twig<W>::cut_cells(const C& criterion, const std::uint8_t* codes, TwigCut& c
     for (; present != 0; present &= present - 1) {
       const std::uint32_t code = first_slot(present);
       const std::uint32_t left = sides.take(&cells_[code * width]);
-      if (best.consider(static_cast<W>(left), left, [&] { return sides.mass(); })) cut = {code, first_slot(present & (present - 1))};
+      if (best.consider(static_cast<W>(left), left, [&] { return sides.mass(); }))
+        cut = {code, first_slot(present & (present - 1))};
     }
   });
   return best.finish();

@@ -101,7 +101,7 @@ class Twig {
   std::array<ClassId, kTwigRows> label_, local_label_;  // of the dataset; among the classes of the twig
   std::array<W, kTwigRows> weight_, scaled_;            // true, and as the criterion sees them
   std::vector<ClassId> local_class_;
-  std::uint32_t n_classes_ = 0;                         // in the twig
+  std::uint32_t n_classes_ = 0;  // in the twig
   std::array<Slots, kTwigRows> slots_of_class_;
   std::vector<RankedColumn> columns_;
 
@@ -112,8 +112,8 @@ class Twig {
   W true_total_{0}, heaviest_{0};
   // What the search of every column needs, computed when the first is searched.
   bool prepared_ = false;
-  double weight_of_node_ = 0, mass_ = 0;  // as the criterion sees them
-  W least_side_{0};                       // what each side of a cut must weigh
+  double weight_of_node_ = 0, mass_ = 0;            // as the criterion sees them
+  W least_side_{0};                                 // what each side of a cut must weigh
   std::array<std::uint8_t, kTwigRows> node_label_;  // among the classes of the node
   std::array<W, kTwigRows> node_totals_;            // of these classes, as the criterion sees them
 

@@ -62,8 +62,7 @@ bool walks_all_codes(std::uint32_t n_rows, const FrameColumn& column) {
 // Adds the rows to the counters of their codes; takes out and returns the missing rows. Known codes are marked present
 // unless all codes will be walked.
 template <class Pair, class W, class Code>
-Pair count_two_classes(const NodeView<W>& node, const FrameColumn& column, const Code* codes,
-                       SearchScratch<W>& scratch) {
+Pair count_two_classes(const NodeView<W>& node, const FrameColumn& column, const Code* codes, SearchScratch<W>& scratch) {
   Pair* counters = counters_for<Pair>(column, scratch);
   if (walks_all_codes<Pair>(node.n, column)) {
     for (std::uint32_t i = 0; i < node.n; ++i) {
@@ -215,8 +214,7 @@ class BoundaryWalk {
 };
 
 template <class Pair, class W, class F>
-std::uint32_t walk_boundaries(const NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch,
-                              F&& evaluate) {
+std::uint32_t walk_boundaries(const NodeView<W>& node, const FrameColumn& column, SearchScratch<W>& scratch, F&& evaluate) {
   BoundaryWalk<Pair, W, F> walk(scratch, evaluate);
   if (walks_all_codes<Pair>(node.n, column))
     walk.visit_all(column.n_codes);
@@ -230,7 +228,11 @@ template <class W, class C>
 class BestBoundary {
  public:
   BestBoundary(const NodeView<W>& node, ClassPair<W> known, const C& criterion, double tie_weight, const Ends<W>& ends)
-      : scale_(scale_of(node)), known_(known), criterion_(criterion), slack_(criterion.slack(tie_weight)), ends_(ends),
+      : scale_(scale_of(node)),
+        known_(known),
+        criterion_(criterion),
+        slack_(criterion.slack(tie_weight)),
+        ends_(ends),
         at_(ends.first) {
     if (ends.any) mass_ = mass_at(at_.zero, at_.one);
   }
@@ -262,8 +264,7 @@ class BestBoundary {
   using Mass = typename C::Mass;
 
   Mass mass_at(W zero, W one) const {
-    return criterion_.of_sides(scale_(0, zero), scale_(1, one), scale_(0, known_.zero - zero),
-                               scale_(1, known_.one - one));
+    return criterion_.of_sides(scale_(0, zero), scale_(1, one), scale_(0, known_.zero - zero), scale_(1, known_.one - one));
   }
 
   static Mass* masses_of(SearchScratch<W>& scratch) {

@@ -9,8 +9,7 @@ namespace petiole {
 bool weights_stay_whole(const Dataset& dataset, Multiplicity multiplicity, const GrowOptions& options) {
   if (!options.class_scale.empty()) return false;
   const auto has_missing = [](const Column& column) { return column.has_missing; };
-  if (options.missing == Missing::fractional &&
-      std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
+  if (options.missing == Missing::fractional && std::any_of(dataset.columns.begin(), dataset.columns.end(), has_missing))
     return false;
   double total = dataset.n_rows(), heaviest = 1;
   if (!dataset.weights.empty()) {

@@ -114,8 +114,10 @@ class OptionChooser {
 
   template <class Look>
   static void settle_units(Contender& c, const ExactGain& gain, Look&& look) {
-    if (c.exact) c.option.units = gain_units(gain.of_two() ? gain_of_two(-c.rank) : gain.most());
-    else if (c.found_out != nullptr) c.option.units = c.found_out->units.load(std::memory_order_relaxed);
+    if (c.exact)
+      c.option.units = gain_units(gain.of_two() ? gain_of_two(-c.rank) : gain.most());
+    else if (c.found_out != nullptr)
+      c.option.units = c.found_out->units.load(std::memory_order_relaxed);
     if (c.found_out != nullptr) c.option.hash = c.found_out->hash.load(std::memory_order_relaxed);
     if (c.option.units < 0) look_at(c, look);
   }

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <span>
 
+#include "base/random.hpp"
 #include "data/dataset.hpp"
 #include "lazy/gain.hpp"
-#include "base/random.hpp"
 
 namespace petiole {
 
@@ -55,7 +55,7 @@ struct LazyData {
   std::vector<Units> weights;  // empty: every row weighs one unit
   double unit = 1;
   Units tie = 1;  // weights that differ by less, rounded, are equal: thirds have no exact multiple of any unit
-  std::vector<double> log2_table;  // of whole numbers; 0 for 0
+  std::vector<double> log2_table;   // of whole numbers; 0 for 0
   std::vector<std::uint64_t> keys;  // a random number for each row; the sum over a set of rows is its hash
 
   explicit LazyData(Dataset&& coded) : dataset(std::move(coded)) {

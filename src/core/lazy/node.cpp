@@ -52,8 +52,10 @@ bool LazyNode::group(std::uint32_t feature) {
   gather(column);
   if (codes_.empty() || low_ == high_) return false;
   const std::uint64_t range = std::uint64_t{high_ - low_} + 1;
-  if (range > 8 * n + 64) group_by_sorting();
-  else group_by_counting();
+  if (range > 8 * n + 64)
+    group_by_sorting();
+  else
+    group_by_counting();
   return n_groups() > 1;
 }
 
@@ -145,8 +147,10 @@ std::size_t LazyNode::groups_before(std::uint32_t code) const {
   std::size_t below = 0, end = n_groups();
   while (below < end) {
     const std::size_t middle = (below + end) / 2;
-    if (code_of(middle) < code) below = middle + 1;
-    else end = middle;
+    if (code_of(middle) < code)
+      below = middle + 1;
+    else
+      end = middle;
   }
   return below;
 }

@@ -71,7 +71,10 @@ struct Plan {
   std::vector<std::uint32_t> n_asked;
 
   Plan(std::vector<LazyQuery>&& all, int k, const LazyTreeOptions& options)
-      : queries(std::move(all)), share_from(queries.size() < kFewQueries ? kNever : options.share_from), n_classes(static_cast<std::size_t>(k)), sums(queries.size() * n_classes, 0.0),
+      : queries(std::move(all)),
+        share_from(queries.size() < kFewQueries ? kNever : options.share_from),
+        n_classes(static_cast<std::size_t>(k)),
+        sums(queries.size() * n_classes, 0.0),
         n_asked(queries.size(), 0) {}
 
   void ask(LazySearch& search, const LazyBag& bag, SharedNodes& shared, std::size_t query, std::span<double> sum,
@@ -130,8 +133,10 @@ void ask_by_bag(Plan& plan, int n_bags, Draw&& draw, Searchers& searchers, Progr
 template <class Draw>
 void ask_all(Plan& plan, int n_bags, Draw&& draw, Searchers& searchers, int n_threads, Progress& progress) {
   progress.total = static_cast<std::uint64_t>(n_bags) * plan.queries.size();
-  if (plan.queries.size() < 8 * static_cast<std::size_t>(n_threads)) ask_by_bag(plan, n_bags, draw, searchers, progress);
-  else ask_by_query(plan, n_bags, draw, searchers, progress);
+  if (plan.queries.size() < 8 * static_cast<std::size_t>(n_threads))
+    ask_by_bag(plan, n_bags, draw, searchers, progress);
+  else
+    ask_by_query(plan, n_bags, draw, searchers, progress);
 }
 
 }  // namespace
@@ -200,8 +205,7 @@ std::vector<double> LazyOptionTrees::out_of_bag(const Matrix& queries, std::span
   return std::move(plan).means();
 }
 
-LazyGraph LazyOptionTrees::explain(const Matrix& query, const LazyTreeOptions& options, int bag,
-                                   Interrupt& interrupt) const {
+LazyGraph LazyOptionTrees::explain(const Matrix& query, const LazyTreeOptions& options, int bag, Interrupt& interrupt) const {
   LazySearch search(data_, options);
   SharedNodes shared;
   const LazyGraph& graph = search.grow(draw(bag), shared, kNever, place(query, 0), interrupt);

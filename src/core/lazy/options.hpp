@@ -2,8 +2,8 @@
 // tests that are true for the query. There are no trees to keep: this holds the coded data and answers queries.
 #pragma once
 
-#include "lazy/search.hpp"
 #include "data/sample.hpp"
+#include "lazy/search.hpp"
 
 namespace petiole {
 
@@ -25,8 +25,8 @@ class LazyOptionTrees {
       : data_(std::move(coded)), bags_(bags), sampler_(bags.bootstrap, data_.dataset.labels, data_.dataset.n_classes) {}
 
   // Class probabilities, a row for each query. Queries in parallel; the result does not depend on the threads.
-  std::vector<double> predict(const Matrix& queries, const LazyTreeOptions& options, ThreadPool& pool,
-                              Interrupt& interrupt, Progress& progress) const;
+  std::vector<double> predict(const Matrix& queries, const LazyTreeOptions& options, ThreadPool& pool, Interrupt& interrupt,
+                              Progress& progress) const;
 
   // The same for training rows, each asked in the samples that it is not in: queries.at(i) is row rows[i]. Rows that are
   // in all samples get NaN.

@@ -8,8 +8,8 @@ namespace {
 
 std::uint64_t key_of(std::uint64_t hash, const std::vector<LazyTest>& bans) {
   for (const LazyTest& test : bans)
-    hash = derive_key(hash, std::uint64_t{test.feature} << 34 | std::uint64_t{test.code} << 2 |
-                                static_cast<std::uint64_t>(test.sign));
+    hash = derive_key(
+        hash, std::uint64_t{test.feature} << 34 | std::uint64_t{test.code} << 2 | static_cast<std::uint64_t>(test.sign));
   return hash;
 }
 
@@ -22,8 +22,8 @@ LazySearch::LazySearch(const LazyData& data, const LazyTreeOptions& options)
       chooser_(data.tie),
       count_of_class_(static_cast<std::size_t>(data.dataset.n_classes), 0) {}
 
-const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::size_t share_from,
-                                  const LazyQuery& query, Interrupt& interrupt) {
+const LazyGraph& LazySearch::grow(const LazyBag& bag, SharedNodes& shared, std::size_t share_from, const LazyQuery& query,
+                                  Interrupt& interrupt) {
   bag_ = &bag;
   shared_ = &shared;
   share_from_ = share_from;
@@ -72,8 +72,10 @@ std::uint32_t LazySearch::make_node(Rows&& rows, std::uint64_t hash, const Bans&
     graph_.edges.push_back({option, 0});
     if (is_strict()) known_.insert(option.hash, id);
   }
-  if (chosen_.empty()) recycle(std::move(rows));
-  else pending_.push_back({id, std::move(rows)});
+  if (chosen_.empty())
+    recycle(std::move(rows));
+  else
+    pending_.push_back({id, std::move(rows)});
   return id;
 }
 
@@ -121,8 +123,10 @@ void LazySearch::rank_tests(const Rows& rows, std::size_t n_wanted) {
   };
   chooser_.start(gain.of_two(), n_wanted);
   for (std::uint32_t j = 0; j < n_features; ++j) {
-    if (rows.shared) rows.shared->tests_at(j, query_->places[j], offer);
-    else node_.tests_at(j, query_->places[j], offer);
+    if (rows.shared)
+      rows.shared->tests_at(j, query_->places[j], offer);
+    else
+      node_.tests_at(j, query_->places[j], offer);
   }
   chooser_.finish(gain, *query_, data_.dataset, look_at, ranking_);
 }

@@ -51,9 +51,8 @@ void soft_out_of_bag_frequencies(const SoftRows& rows, const LeafTables& counts,
     std::fill_n(to, width, 0.0);
     over_unseen_leaves(rows, row, [&](std::size_t t, LeafId leaf, double mass) {
       const double* from = counts.row(t, leaf, room);
-      const double own = own_weight(rows, t, row, [&](LeafId other) {
-        return counts.has_own_counts() ? other == leaf : counts.holds(t, leaf, other);
-      });
+      const double own = own_weight(
+          rows, t, row, [&](LeafId other) { return counts.has_own_counts() ? other == leaf : counts.holds(t, leaf, other); });
       const double left = left_of(from[y], own);
       double total = left;
       for (std::size_t k = 0; k < width; ++k) total += k == y ? 0.0 : from[k];
@@ -75,8 +74,10 @@ struct Answer {
     weight.assign(n_classes, 0.0);
     share.assign(n_classes, 0.0);
     said.assign(n_classes * n_classes, 0.0);
-    if (which == VoteTables::Rows::shared) weight.assign(votes, votes + n_classes);
-    else if (winner >= 0) weight[static_cast<std::size_t>(winner)] = 1;
+    if (which == VoteTables::Rows::shared)
+      weight.assign(votes, votes + n_classes);
+    else if (winner >= 0)
+      weight[static_cast<std::size_t>(winner)] = 1;
   }
 
   void finish(double* out) const {
@@ -96,7 +97,8 @@ struct Answer {
 void add_row(const VoteTables::OfTree& tables, std::size_t row, double oob_weight, double own, std::size_t own_class,
              double mass, Answer& answer) {
   const std::size_t j = tables.row_vote[row], n_classes = answer.weight.size();
-  const auto begin = static_cast<std::size_t>(tables.entry_start[row]), end = static_cast<std::size_t>(tables.entry_start[row + 1]);
+  const auto begin = static_cast<std::size_t>(tables.entry_start[row]),
+             end = static_cast<std::size_t>(tables.entry_start[row + 1]);
   const auto left = [&](std::size_t e) {
     const double mixed = tables.in_bag[e] + oob_weight * tables.out_of_bag[e];
     return tables.entry_class[e] == own_class ? left_of(mixed, own) : mixed;
@@ -120,7 +122,8 @@ void soft_out_of_bag_rows(const SoftRows& rows, const VoteTables& tables, const 
       const VoteTables::OfTree& of_tree = tables.trees()[t];
       const double own = own_weight(rows, t, row, [&](LeafId other) { return other == leaf; });
       const auto at = static_cast<std::size_t>(leaf);
-      for (auto r = static_cast<std::size_t>(of_tree.row_start[at]); r < static_cast<std::size_t>(of_tree.row_start[at + 1]); ++r) {
+      for (auto r = static_cast<std::size_t>(of_tree.row_start[at]); r < static_cast<std::size_t>(of_tree.row_start[at + 1]);
+           ++r) {
         const std::size_t j = of_tree.row_vote[r];
         if (answer.weight[j] <= 0) continue;
         add_row(of_tree, r, rows.oob_weight, static_cast<int>(j) == votes.filed[row] ? own : 0.0, rows.rows.labels[row], mass,

@@ -33,7 +33,8 @@ std::size_t n_blocks(const Matrix& queries) {
 
 void load_block(const Matrix& queries, std::size_t item, int n_features, RowBlock& block) {
   const std::size_t begin = item * kRowsPerBlock, n = static_cast<std::size_t>(queries.n_rows);
-  load(queries, static_cast<std::int64_t>(begin), std::min(kRowsPerBlock, n - begin), static_cast<std::size_t>(n_features), block);
+  load(queries, static_cast<std::int64_t>(begin), std::min(kRowsPerBlock, n - begin), static_cast<std::size_t>(n_features),
+       block);
 }
 
 // The rows of a block, from its first on, that a tree's sample does not hold.
@@ -53,7 +54,8 @@ struct Scratch {
 };
 
 // Adds the answer of a leaf to those of the rows that have a mass in it.
-void add_leaf(const double* said, std::size_t width, const std::int32_t* rows, const double* masses, std::size_t n, double* to) {
+void add_leaf(const double* said, std::size_t width, const std::int32_t* rows, const double* masses, std::size_t n,
+              double* to) {
   if (width == 2) {  // two classes are common enough to spare them the inner loop
     const double first = said[0], second = said[1];
     for (std::size_t i = 0; i < n; ++i) {
@@ -147,8 +149,8 @@ void SoftRouter::average(const Matrix& queries, const LeafTables& tables, const 
   });
 }
 
-Members SoftRouter::members(const Matrix& queries, const Perturbation& perturbation, const Members* counted,
-                            ThreadPool& pool, Interrupt& interrupt) const {
+Members SoftRouter::members(const Matrix& queries, const Perturbation& perturbation, const Members* counted, ThreadPool& pool,
+                            Interrupt& interrupt) const {
   Members found;
   found.n_rows = static_cast<std::size_t>(queries.n_rows);
   found.trees.resize(trees_.size());

@@ -1,9 +1,9 @@
 // Dual perturb and combine (Geurts 2001): answers of trees for queries whose values are perturbed, without drawing.
 #pragma once
 
-#include "forest/router.hpp"
 #include "base/interrupt.hpp"
 #include "forest/out_of_bag.hpp"
+#include "forest/router.hpp"
 #include "soft/tree.hpp"
 
 namespace petiole {

@@ -14,8 +14,7 @@ SoftTree::SoftTree(const Tree& tree) : category_branch_(tree.category_branch) {
     return std::accumulate(counts, counts + n_classes, 0.0);
   };
   std::vector<LeafId> leaf_index;
-  for (const std::int32_t feature : tree.feature)
-    leaf_index.push_back(feature < 0 ? static_cast<LeafId>(n_leaves_++) : -1);
+  for (const std::int32_t feature : tree.feature) leaf_index.push_back(feature < 0 ? static_cast<LeafId>(n_leaves_++) : -1);
   nodes_.resize(tree.n_nodes());
   share_.assign(tree.n_nodes(), 1.0);
   parent_.assign(tree.n_nodes(), -1);
@@ -27,8 +26,13 @@ SoftTree::SoftTree(const Tree& tree) : category_branch_(tree.category_branch) {
     const auto id = static_cast<std::size_t>(original[static_cast<std::size_t>(here)]);
     const std::int32_t begin = tree.child_start[id], n_children = tree.child_start[id + 1] - begin;
     const auto first = static_cast<std::int32_t>(original.size());
-    nodes_[static_cast<std::size_t>(here)] = {tree.threshold[id], tree.feature[id], first, n_children, tree.missing_branch[id],
-                                              tree.category_start[id], tree.category_start[id + 1] - tree.category_start[id],
+    nodes_[static_cast<std::size_t>(here)] = {tree.threshold[id],
+                                              tree.feature[id],
+                                              first,
+                                              n_children,
+                                              tree.missing_branch[id],
+                                              tree.category_start[id],
+                                              tree.category_start[id + 1] - tree.category_start[id],
                                               leaf_index[id]};
     n_features_needed_ = std::max(n_features_needed_, tree.feature[id] + 1);
     double total = 0;
@@ -88,8 +92,10 @@ void SoftTree::set_bounds() {
     const Node& above = parent(here.last);
     here.low = above.low;
     here.high = above.high;
-    if (here.last == above.first_child) here.high = above.inner_threshold;
-    else if (here.last == above.first_child + 1) here.low = above.inner_threshold;
+    if (here.last == above.first_child)
+      here.high = above.inner_threshold;
+    else if (here.last == above.first_child + 1)
+      here.low = above.inner_threshold;
     here.inner_threshold = std::clamp(here.threshold, here.low, here.high);
   }
 }
@@ -117,8 +123,7 @@ SoftTree::Drawn SoftTree::drawn(const Perturbation& perturbation) const {
           auto& shares = here[feature];
           earlier.push_back(shares);
           if (shares.empty() || perturbation.independent_tests) shares.assign(frequencies.size(), 1.0);
-          for (std::size_t k = 0; k < shares.size(); ++k)
-            shares[k] *= share_of_category(*above, at - above->first_child, k);
+          for (std::size_t k = 0; k < shares.size(); ++k) shares[k] *= share_of_category(*above, at - above->first_child, k);
           found.after[static_cast<std::size_t>(at)] =
               std::inner_product(shares.begin(), shares.end(), frequencies.begin(), 0.0);
         }

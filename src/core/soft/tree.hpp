@@ -12,9 +12,9 @@ namespace petiole {
 
 struct Perturbation {
   bool independent_tests = false;
-  double tolerance = 1e-6;    // of the mass that may go the wrong way, all branches of a tree together
-  std::vector<double> scale;  // per feature: the standard deviation of the noise
-  std::vector<double> swap;   // per feature: the probability that a category is drawn anew
+  double tolerance = 1e-6;                       // of the mass that may go the wrong way, all branches of a tree together
+  std::vector<double> scale;                     // per feature: the standard deviation of the noise
+  std::vector<double> swap;                      // per feature: the probability that a category is drawn anew
   std::vector<std::vector<double>> frequencies;  // per feature: what it is drawn from, sums to 1; empty: it is kept
 
   double swap_of(std::size_t feature) const { return frequencies[feature].empty() ? 0.0 : swap[feature]; }

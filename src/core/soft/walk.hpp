@@ -304,9 +304,12 @@ class SoftWalker {
     const double* x = block_->column(static_cast<std::size_t>(node.feature));
     for (std::size_t i = 0; i < n; ++i) {
       const double value = x[row_[list.begin + i]];
-      if (std::isnan(value)) spread_missing(node, i, n);
-      else if (node.n_categories > 0) divide_category(node, at, category_of(value), i, n);
-      else divide_number(node, value, i, n);
+      if (std::isnan(value))
+        spread_missing(node, i, n);
+      else if (node.n_categories > 0)
+        divide_category(node, at, category_of(value), i, n);
+      else
+        divide_number(node, value, i, n);
       move_negligible(mass_[list.begin + i], i, n, n_children);
     }
     for (std::size_t c = 0; c < n_children; ++c) {
@@ -347,7 +350,8 @@ class SoftWalker {
   void divide_number(const SoftTree::Node& node, double x, std::size_t i, std::size_t n) {
     const double inverse = 1 / perturbation_->scale[static_cast<std::size_t>(node.feature)];
     const bool all = !remembers(node);
-    const Below low = all ? Below{0, 0} : below(node.low, x, inverse), here = below(all ? node.threshold : node.inner_threshold, x, inverse);
+    const Below low = all ? Below{0, 0} : below(node.low, x, inverse),
+                here = below(all ? node.threshold : node.inner_threshold, x, inverse);
     const Below high = all ? Below{1, 0} : below(node.high, x, inverse);
     const double whole = std::max(high.chance - low.chance, kTiny);
     parts_[i] = std::clamp((here.chance - low.chance) / whole, 0.0, 1.0);

@@ -7,8 +7,8 @@
 namespace petiole {
 namespace {
 
-constexpr double kSlack = 1e-6;          // of comparisons between error estimates
-constexpr double kPruningMargin = 0.1;   // C4.5 prunes when the estimate is at most this much worse
+constexpr double kSlack = 1e-6;         // of comparisons between error estimates
+constexpr double kPruningMargin = 0.1;  // C4.5 prunes when the estimate is at most this much worse
 constexpr double kCollapseMargin = 1e-3;
 
 struct Node {
@@ -35,10 +35,12 @@ Node linked(const Tree& tree, NodeId id) {
   const auto i = static_cast<std::size_t>(id);
   const auto width = static_cast<std::size_t>(tree.n_classes);
   Node node;
-  node.split = {tree.feature[i], tree.threshold[i], tree.missing_branch[i],
-                {tree.category_branch.begin() + tree.category_start[i],
-                 tree.category_branch.begin() + tree.category_start[i + 1]},
-                {}};
+  node.split = {
+      tree.feature[i],
+      tree.threshold[i],
+      tree.missing_branch[i],
+      {tree.category_branch.begin() + tree.category_start[i], tree.category_branch.begin() + tree.category_start[i + 1]},
+      {}};
   const auto projection = tree.projection_of(i);
   node.split.projection.assign(projection.begin(), projection.end());
   node.counts.assign(tree.counts.begin() + static_cast<std::ptrdiff_t>(i * width),
@@ -97,9 +99,8 @@ class ErrorPruner {
       auto parts = divide(node, rows);
       for (std::size_t c = 0; c < node.children.size(); ++c) prune(node.children[c], std::exchange(parts[c], {}));
     }
-    Node& heaviest = *std::max_element(node.children.begin(), node.children.end(), [](const Node& a, const Node& b) {
-      return a.weight() < b.weight() - kWeightSlack;
-    });
+    Node& heaviest = *std::max_element(node.children.begin(), node.children.end(),
+                                       [](const Node& a, const Node& b) { return a.weight() < b.weight() - kWeightSlack; });
     const double as_leaf = expected_errors(node.counts);
     const double as_tree = expected_errors_of_leaves(node);
     const double as_branch = expected_errors_refed(heaviest, rows);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/interrupt.hpp"
-#include "tree/tree.hpp"
 #include "base/types.hpp"
+#include "tree/tree.hpp"
 
 namespace petiole {
 

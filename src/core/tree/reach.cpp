@@ -28,9 +28,8 @@ Members Members::at_leaves(const LeafId* leaves, const std::uint16_t* copies, st
 void Members::set_copies(std::size_t tree, const std::uint32_t* copies) {
   auto& to = trees[tree].copies;
   to.resize(n_rows);
-  std::transform(copies, copies + n_rows, to.begin(), [](std::uint32_t n) {
-    return static_cast<std::uint16_t>(std::min<std::uint32_t>(n, 65535));
-  });
+  std::transform(copies, copies + n_rows, to.begin(),
+                 [](std::uint32_t n) { return static_cast<std::uint16_t>(std::min<std::uint32_t>(n, 65535)); });
 }
 
 void Members::append(Members& more) {

@@ -8,7 +8,7 @@
 namespace petiole {
 namespace {
 
-constexpr int kRowsPerItem = 4096;    // rows one thread takes at a time
+constexpr int kRowsPerItem = 4096;  // rows one thread takes at a time
 constexpr std::int32_t kMissing = -1;
 
 template <class T>
@@ -43,8 +43,12 @@ Router::Router(const Tree& tree) : category_branch_(tree.category_branch), proje
     const std::int32_t n_categories = tree.category_start[id + 1] - tree.category_start[id];
     const auto first = static_cast<std::int32_t>(original_.size());
     const auto terms = tree.projection_of(id);
-    details_[here] = {n_children, tree.missing_branch[id], tree.category_start[id], n_categories,
-                      terms.empty() ? 0 : tree.projection_start[id], static_cast<std::int32_t>(terms.size())};
+    details_[here] = {n_children,
+                      tree.missing_branch[id],
+                      tree.category_start[id],
+                      n_categories,
+                      terms.empty() ? 0 : tree.projection_start[id],
+                      static_cast<std::int32_t>(terms.size())};
     if (n_children == 0) {
       steps_[here] = {std::numeric_limits<double>::infinity(), 0, static_cast<std::int32_t>(here)};
       continue;
@@ -100,12 +104,14 @@ template <class T>
 double Router::tested_value(std::int32_t node, const T* row, std::int64_t column_stride) const {
   const Detail& detail = details_[static_cast<std::size_t>(node)];
   if (detail.n_terms == 0) return static_cast<double>(row[steps_[static_cast<std::size_t>(node)].feature * column_stride]);
-  return projected(projection_.data() + detail.projection_start, static_cast<std::size_t>(detail.n_terms), row, column_stride);
+  return projected(projection_.data() + detail.projection_start, static_cast<std::size_t>(detail.n_terms), row,
+                   column_stride);
 }
 
 std::int32_t Router::heaviest_child(std::int32_t node) const {
   const auto first = share_.begin() + steps_[static_cast<std::size_t>(node)].first_child;
-  return static_cast<std::int32_t>(std::max_element(first, first + details_[static_cast<std::size_t>(node)].n_children) - first);
+  return static_cast<std::int32_t>(std::max_element(first, first + details_[static_cast<std::size_t>(node)].n_children) -
+                                   first);
 }
 
 template <class T>
@@ -207,8 +213,7 @@ void over_rows(std::int64_t n_rows, ThreadPool& pool, F&& body) {
 }  // namespace
 
 void Router::apply(const Matrix& queries, ThreadPool& pool, std::int32_t* leaves) const {
-  over_rows(queries.n_rows, pool,
-            [&](std::int64_t begin, std::int64_t end) { apply(queries, begin, end, leaves, 1); });
+  over_rows(queries.n_rows, pool, [&](std::int64_t begin, std::int64_t end) { apply(queries, begin, end, leaves, 1); });
 }
 
 void Router::apply(const Matrix& queries, std::int64_t begin, std::int64_t end, std::int32_t* leaves,

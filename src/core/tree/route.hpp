@@ -4,9 +4,9 @@
 #include <array>
 
 #include "base/parallel.hpp"
+#include "base/types.hpp"
 #include "tree/reach.hpp"
 #include "tree/tree.hpp"
-#include "base/types.hpp"
 
 namespace petiole {
 
@@ -57,7 +57,9 @@ class Router {
     std::int32_t first_child;
   };
   const std::vector<Step>& steps() const { return steps_; }
-  LeafId leaf_index(std::int32_t step) const { return leaf_index_[static_cast<std::size_t>(original_[static_cast<std::size_t>(step)])]; }
+  LeafId leaf_index(std::int32_t step) const {
+    return leaf_index_[static_cast<std::size_t>(original_[static_cast<std::size_t>(step)])];
+  }
   // Whether rows without missing values can be walked by steps alone: first_child + (value > threshold).
   bool only_thresholds() const { return only_thresholds_ && pairs_.empty(); }
 
@@ -101,14 +103,14 @@ class Router {
 
   std::vector<Step> steps_;
   std::vector<Detail> details_;
-  std::vector<NodeId> original_;     // id in the tree
-  std::vector<LeafId> leaf_index_;   // by id in the tree; -1: inner node
-  std::vector<double> share_;        // of the parent's missing values
+  std::vector<NodeId> original_;    // id in the tree
+  std::vector<LeafId> leaf_index_;  // by id in the tree; -1: inner node
+  std::vector<double> share_;       // of the parent's missing values
   std::vector<std::int32_t> category_branch_;
   std::vector<ProjectionTerm> projection_;
   LeafId n_leaves_ = 0;
-  bool only_thresholds_ = true;    // or sums of two
-  std::vector<PairStep> pairs_;    // of trees with sums, if there is nothing else
+  bool only_thresholds_ = true;  // or sums of two
+  std::vector<PairStep> pairs_;  // of trees with sums, if there is nothing else
   int n_features_needed_ = 0;
 };
 

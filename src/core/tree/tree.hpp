@@ -19,7 +19,7 @@ struct Tree {
   // An oblique split's projection: projection[projection_start[i] .. projection_start[i+1]). Both are empty if no split has one.
   std::vector<std::int32_t> projection_start;
   std::vector<ProjectionTerm> projection;
-  std::vector<double> counts;                   // n_nodes x n_classes, sums of weights
+  std::vector<double> counts;          // n_nodes x n_classes, sums of weights
   std::vector<double> spread_weights;  // per node: in what proportion children share missing values; empty: as counts do
 
   std::size_t n_nodes() const { return feature.size(); }
@@ -58,7 +58,11 @@ class TreeBuilder {
   // Returns the first of the children.
   NodeId split(NodeId parent, const SplitRule& rule, int n_children) {
     const auto first = static_cast<NodeId>(nodes_.size());
-    nodes_[static_cast<std::size_t>(parent)] = {rule.threshold, rule.feature, rule.missing_branch, first, n_children,
+    nodes_[static_cast<std::size_t>(parent)] = {rule.threshold,
+                                                rule.feature,
+                                                rule.missing_branch,
+                                                first,
+                                                n_children,
                                                 static_cast<std::int32_t>(category_branch_.size()),
                                                 static_cast<std::int32_t>(rule.category_branch.size())};
     category_branch_.insert(category_branch_.end(), rule.category_branch.begin(), rule.category_branch.end());

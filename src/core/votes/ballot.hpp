@@ -44,7 +44,8 @@ class LeafFrequencies {
   };
 
   static bool has_empty_leaves(const LeafCounts& counts) {
-    return counts.n_entries().visit([&](const auto* n) { return std::any_of(n, n + counts.n_entries().size(), [](auto m) { return m == 0; }); });
+    return counts.n_entries().visit(
+        [&](const auto* n) { return std::any_of(n, n + counts.n_entries().size(), [](auto m) { return m == 0; }); });
   }
 
   static OfTree frequencies_of(const LeafCounts& counts) {

@@ -62,7 +62,8 @@ void group_parts(std::size_t n_leaves, PartsByLeaf<Part>& found, F&& over_parts)
   std::partial_sum(found.start.begin(), found.start.end(), found.start.begin());
   found.parts.resize(found.start.back());
   found.next = found.start;
-  over_parts([&](LeafId leaf, const auto& part_of) { found.parts[found.next[static_cast<std::size_t>(leaf)]++] = part_of(); });
+  over_parts(
+      [&](LeafId leaf, const auto& part_of) { found.parts[found.next[static_cast<std::size_t>(leaf)]++] = part_of(); });
 }
 
 // Rows of any weight, which may be spread.
@@ -73,7 +74,9 @@ void find_parts(const Members::OfTree& tree, const std::vector<Key>& keys, Train
       if (keys[row] == kNoKey) continue;
       const std::uint16_t copies = tree.copies_of(row);
       const double weight = rows.weight(row) * (distinct ? 1 : std::max<std::uint16_t>(copies, 1));
-      tree.reach.visit(row, [&](LeafId leaf, double share) { f(leaf, [&] { return WeighedPart(keys[row], copies == 0, share * weight); }); });
+      tree.reach.visit(row, [&](LeafId leaf, double share) {
+        f(leaf, [&] { return WeighedPart(keys[row], copies == 0, share * weight); });
+      });
     }
   });
 }
@@ -107,7 +110,8 @@ void add_up(Part* begin, Part* end, std::vector<Sum<Part>>& sums) {
   for (std::size_t at = 0; part != end; ++part) {
     const Key key = part->key();
     if (sums.empty() || sums[at].key != key) {
-      at = static_cast<std::size_t>(std::find_if(sums.begin(), sums.end(), [key](const auto& sum) { return sum.key == key; }) - sums.begin());
+      at = static_cast<std::size_t>(
+          std::find_if(sums.begin(), sums.end(), [key](const auto& sum) { return sum.key == key; }) - sums.begin());
       if (at == kFewKeys) break;
       if (at == sums.size()) sums.push_back({key});
     }
@@ -158,8 +162,12 @@ class TableWriter {
     const auto first = [](const auto& numbers, std::size_t n) {
       return std::vector(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(n));
     };
-    return {tables_.row_start, first(tables_.row_vote, n_rows_), first(tables_.entry_start, n_rows_ + 1),
-            first(tables_.entry_class, n_entries_), first(tables_.in_bag, n_entries_), first(tables_.out_of_bag, n_entries_)};
+    return {tables_.row_start,
+            first(tables_.row_vote, n_rows_),
+            first(tables_.entry_start, n_rows_ + 1),
+            first(tables_.entry_class, n_entries_),
+            first(tables_.in_bag, n_entries_),
+            first(tables_.out_of_bag, n_entries_)};
   }
 
  private:
@@ -176,7 +184,8 @@ VoteTables::OfTree make_tables(PartsByLeaf<Part>& found, TableWriter& writer) {
   writer.start(n_leaves, found.parts.size());
   for (std::size_t leaf = 0; leaf < n_leaves; ++leaf) {
     add_up(found.parts.data() + found.start[leaf], found.parts.data() + found.start[leaf + 1], sums);
-    for (const auto& [key, weights] : sums) writer.entry(key, static_cast<double>(weights[0]), static_cast<double>(weights[1]));
+    for (const auto& [key, weights] : sums)
+      writer.entry(key, static_cast<double>(weights[0]), static_cast<double>(weights[1]));
     writer.end_leaf();
   }
   return writer.finish();

@@ -4,8 +4,7 @@ namespace petiole {
 namespace {
 
 void append_sizes(const std::vector<std::int32_t>& start, std::vector<std::uint32_t>& sizes) {
-  for (std::size_t i = 0; i + 1 < start.size(); ++i)
-    sizes.push_back(static_cast<std::uint32_t>(start[i + 1] - start[i]));
+  for (std::size_t i = 0; i + 1 < start.size(); ++i) sizes.push_back(static_cast<std::uint32_t>(start[i + 1] - start[i]));
 }
 
 template <class From, class To>
@@ -16,8 +15,7 @@ void append(const std::vector<From>& values, std::vector<To>& to) {
 // Reads the arrays from their beginning to their end, tree by tree.
 class StateReader {
  public:
-  explicit StateReader(const VoteState& state)
-      : state_(state), n_classes_(static_cast<std::uint32_t>(state.n_classes)) {
+  explicit StateReader(const VoteState& state) : state_(state), n_classes_(static_cast<std::uint32_t>(state.n_classes)) {
     require(state.n_classes > 0 && state.row_vote.size() == state.entries_per_row.size());
     require(state.in_bag.size() == state.entry_class.size() && state.out_of_bag.size() == state.entry_class.size());
   }
@@ -34,8 +32,7 @@ class StateReader {
   }
 
   void require_end() const {
-    require(leaf_ == state_.rows_per_leaf.size() && row_ == state_.row_vote.size() &&
-            entry_ == state_.entry_class.size());
+    require(leaf_ == state_.rows_per_leaf.size() && row_ == state_.row_vote.size() && entry_ == state_.entry_class.size());
   }
 
  private:

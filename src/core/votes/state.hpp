@@ -8,11 +8,11 @@ namespace petiole {
 
 struct VoteState {
   int n_classes = 0;
-  std::vector<std::uint32_t> n_leaves;       // per tree
+  std::vector<std::uint32_t> n_leaves;  // per tree
   std::vector<std::uint32_t> rows_per_leaf;
   std::vector<std::uint32_t> row_vote, entries_per_row;
   std::vector<std::uint32_t> entry_class;
-  std::vector<double> in_bag, out_of_bag;    // per entry
+  std::vector<double> in_bag, out_of_bag;  // per entry
 };
 
 VoteState to_state(const VoteTables& tables);

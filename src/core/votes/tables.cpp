@@ -115,8 +115,10 @@ VoteTables::Mixture VoteTables::mixture(const OfTree& tree, double oob_weight) {
   mixed.start.push_back(0);
   Item* next = mixed.items.data();
   for (std::size_t leaf = 0; leaf + 1 < tree.row_start.size(); ++leaf) {
-    for (auto row = static_cast<std::size_t>(tree.row_start[leaf]); row < static_cast<std::size_t>(tree.row_start[leaf + 1]); ++row) {
-      const auto begin = static_cast<std::size_t>(tree.entry_start[row]), end = static_cast<std::size_t>(tree.entry_start[row + 1]);
+    for (auto row = static_cast<std::size_t>(tree.row_start[leaf]); row < static_cast<std::size_t>(tree.row_start[leaf + 1]);
+         ++row) {
+      const auto begin = static_cast<std::size_t>(tree.entry_start[row]),
+                 end = static_cast<std::size_t>(tree.entry_start[row + 1]);
       Item* head = next++;
       double sum = 0;
       for (std::size_t e = begin; e < end; ++e) {
@@ -201,7 +203,8 @@ void VoteTables::add_leaf(std::size_t tree, LeafId leaf, double share, double ow
     };
     // Added up, since a heavy row taken from the sum would leave little but rounding.
     double total = head->weight;
-    if (removed > 0) total = std::accumulate(head + 1, last, 0.0, [&](double sum, const Item& entry) { return sum + left(entry); });
+    if (removed > 0)
+      total = std::accumulate(head + 1, last, 0.0, [&](double sum, const Item& entry) { return sum + left(entry); });
     if (total <= kNothing) continue;
     const double scale = share / total;
     double* said = answer.said.data() + j * answer.n_classes;
@@ -226,14 +229,14 @@ class VoteTables::WinnersRows {
     if (head == end || head->weight <= kNothing) return;
     const double scale = share / head->weight;
     double* said = said_.data() + row * n_classes_;
-    for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry) said[entry->label] += scale * entry->weight;
+    for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry)
+      said[entry->label] += scale * entry->weight;
     share_[row] += share;
   }
 
   void finish(std::size_t row, double* out) const {
     const double none = std::numeric_limits<double>::quiet_NaN();
-    for (std::size_t k = 0; k < n_classes_; ++k)
-      out[k] = share_[row] > 0 ? said_[row * n_classes_ + k] / share_[row] : none;
+    for (std::size_t k = 0; k < n_classes_; ++k) out[k] = share_[row] > 0 ? said_[row * n_classes_ + k] / share_[row] : none;
   }
 
  private:
@@ -267,9 +270,8 @@ void VoteTables::ask(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, 
   answer.start(winner, votes, which);
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     if (!takes_part(t)) continue;
-    reach_of(t).visit(row, [&](LeafId leaf, double share) {
-      add_leaf(t, leaf, share, own * share, winner, own_class, answer);
-    });
+    reach_of(t).visit(row,
+                      [&](LeafId leaf, double share) { add_leaf(t, leaf, share, own * share, winner, own_class, answer); });
   }
   answer.finish(out);
 }
@@ -282,7 +284,8 @@ void VoteTables::out_of_bag(const Members& members, const std::int32_t* winners,
     const std::size_t begin = static_cast<std::size_t>(item) * kRowsPerBlock;
     for (std::size_t i = begin; i < std::min(asked.n, begin + kRowsPerBlock); ++i) {
       const std::size_t row = asked.row(i);
-      ask(row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
+      ask(
+          row, [&](std::size_t t) -> const TreeReach& { return members.trees[t].reach; },
           [&](std::size_t t) { return members.trees[t].copies_of(row) == 0; }, winners[row], votes + row * n_classes, which,
           oob_weight_ * rows.weight(row), rows.labels[row], answer, out + i * n_classes);
     }
@@ -338,7 +341,9 @@ void VoteTables::look_up(const Members& found, const Ballot& ballot, std::size_t
     for (std::size_t row = begin; row < std::min(found.n_rows, begin + kRowsPerBlock); ++row) {
       winners[row] = ballot.winner(row, reach_of, [&](std::size_t t) { return t < n_voters; }, of_row);
       std::copy(of_row.begin(), of_row.end(), votes + row * n_classes);
-      ask(row, reach_of, [](std::size_t) { return true; }, winners[row], of_row.data(), which, 0.0, 0, answer, out + row * n_classes);
+      ask(
+          row, reach_of, [](std::size_t) { return true; }, winners[row], of_row.data(), which, 0.0, 0, answer,
+          out + row * n_classes);
     }
   });
 }

@@ -15,7 +15,7 @@ class VoteTables {
     std::vector<ClassId> row_vote;             // ascending within a leaf
     std::vector<std::int32_t> entry_start{0};  // entries of a row
     std::vector<ClassId> entry_class;
-    std::vector<double> in_bag, out_of_bag;    // weights of an entry
+    std::vector<double> in_bag, out_of_bag;  // weights of an entry
   };
 
   // votes: the winner among the trees that have not seen a row; rows with -1 are in no table.
@@ -63,8 +63,8 @@ class VoteTables {
   void add_leaf(std::size_t tree, LeafId leaf, double share, double own, int own_vote, ClassId own_class,
                 Answer& answer) const;
   template <class Reach, class TakesPart>
-  void ask(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, int winner, const double* votes, Rows which,
-           double own, ClassId own_class, Answer& answer, double* out) const;
+  void ask(std::size_t row, Reach&& reach_of, TakesPart&& takes_part, int winner, const double* votes, Rows which, double own,
+           ClassId own_class, Answer& answer, double* out) const;
 
   // The mixture laid out for asking. The rows of a leaf follow each other, each a head and then its entries, so that a
   // query touches one or two pieces of memory per tree.
