@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -159,3 +159,28 @@ def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarr
             bounds = f"between {1 / MOST_FACTOR:g} and {MOST_FACTOR:g}"
             raise ValueError(f"split_class_weight[{label!r}]={weight!r}: must be a number {bounds}")
     return [float(value.get(label, 1.0)) for label in labels]
+
+
+class WithoutClassWeight:
+    """Answers the parameter ``class_weight``, which many classifiers of scikit-learn have, by what to use instead."""
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        if "class_weight" in parameters:
+            raise TypeError(no_class_weight(cls.__name__))
+        return super().__new__(cls)
+
+    def set_params(self, **parameters: Any) -> Self:
+        if "class_weight" in parameters:
+            raise ValueError(no_class_weight(type(self).__name__))
+        changed: Self = super().set_params(**parameters)  # type: ignore[misc]
+        return changed
+
+
+def no_class_weight(name: str) -> str:
+    """The error about ``class_weight``, given to the class ``name``."""
+    return (
+        f"class_weight: {name} has no such parameter, because with weights of classes its probabilities would no "
+        "longer be those of the data. If some mistakes cost more than others, decide by costs: "
+        "petiole.decisions.decide(model.predict_proba(X), cost), or CostSensitiveClassifier. If a class was sampled "
+        "more thinly than the others, weigh its rows: fit(X, y, sample_weight=...)"
+    )

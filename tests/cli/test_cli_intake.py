@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -150,14 +151,50 @@ def test_numbers_as_a_target_ask_back_and_are_cut(tmp_path):
     values = np.random.default_rng(0).gamma(1.0, 50.0, size=200)
     path.write_text("a,b,y\n" + "".join(f"{v + i % 9:.2f},{i % 4},{v:.2f}\n" for i, v in enumerate(values)))
     told = refused("fit", path, "-t", "y", "-o", tmp_path / "m.petiole")
-    assert "different numbers, from" in told and "--target-bins 0,10,100" in told and "--nominal y" in told
+    assert "different numbers, from" in told and "--nominal y" in told
+    assert re.search(r"with --target-bins \d[\d.]*(,\d[\d.]*)+, or", told)
     path.write_text("a,b,y\n" + "".join(f"{v + i % 9:.2f},{i % 4},{v:.0f}\n" for i, v in enumerate(values)))
     assert "different whole numbers" in refused("compare", path, "-t", "y")
     run("fit", path, "-t", "y", *TREES, "--target-bins", "20,100", "-q", "-o", tmp_path / "m.petiole")
-    assert petiole.load(tmp_path / "m.petiole").classes_.tolist() == ["100 and more", "20 to 100", "below 20"]
+    assert petiole.load(tmp_path / "m.petiole").classes_.tolist() == ["a) below 20", "b) 20 to 100", "c) 100 and more"]
     found = json.loads(run("evaluate", tmp_path / "m.petiole", path, "-q", "--json").stdout)
     assert found["rows"] == 200 and found["scores"]["accuracy"]["value"] > 0.8
     assert "must be increasing numbers" in refused("fit", path, "-t", "y", "--target-bins", "3,1", "-o", "m")
+
+
+def test_counts_as_a_target_ask_back_and_codes_do_not(tmp_path):
+    path, codes = tmp_path / "visits.csv", tmp_path / "codes.csv"
+    visits = np.minimum(np.random.default_rng(0).geometric(0.4, size=300) - 1, 8)
+    path.write_text("a,visits\n" + "".join(f"{v + i % 3},{v}\n" for i, v in enumerate(visits)))
+    fit = ["fit", path, "-t", "visits", *TREES, "-o", tmp_path / "m.petiole"]
+    told = run(*fit).stderr
+    assert f"--target visits: holds {len(set(visits))} different whole numbers" in told
+    proposed = re.search(r"--target-bins [\d,]+", told).group().split()
+    assert "--nominal visits says that they are names" in told and "target_bins" not in told
+    assert "counted" not in run(*fit, *proposed).stderr
+    assert "counted" not in run(*fit, "--nominal", "visits").stderr
+    assert "counted" in run("compare", path, "-t", "visits", "-m", "pet,naive-bayes", "--folds", 3).stderr
+    for n_classes in (2, 3, 10):  # codes, about equally frequent
+        codes.write_text("a,y\n" + "".join(f"{i % 17},{i % n_classes}\n" for i in range(300)))
+        assert "counted" not in run("fit", codes, "-t", "y", *TREES, "-o", tmp_path / "c.petiole").stderr
+
+
+def test_classes_cut_from_numbers_are_in_numeric_order_everywhere(tmp_path):
+    path = tmp_path / "t.csv"
+    values = np.random.default_rng(0).integers(0, 200, size=300)
+    path.write_text("a,y\n" + "".join(f"{v + i % 9},{v}\n" for i, v in enumerate(values)))
+    order = ["a) below 5", "b) 5 to 20", "c) 20 to 100", "d) 100 and more"]
+    bins = ["-t", "y", "--target-bins", "5,20,100"]
+    told = run("fit", path, *bins, *TREES, "-o", tmp_path / "m.petiole").stderr
+    assert [told.find(name) for name in order] == sorted(told.find(name) for name in order)
+    answers = run("predict", tmp_path / "m.petiole", path, "-q").stdout.splitlines()[0]
+    assert answers == ",".join([*(f"p_{name}" for name in order), "prediction"])
+    shown = run("info", tmp_path / "m.petiole").stdout
+    assert -1 < shown.find(order[0]) < shown.find(order[1]) < shown.find(order[2]) < shown.find(order[3])
+    page = tmp_path / "r.html"
+    run("compare", path, *bins, "-m", "pet,naive-bayes", "--folds", 3, "--report", page, "-q")
+    classes = json.loads(re.search(r'"classes":(\[.*?\])', page.read_text(encoding="utf-8")).group(1))
+    assert classes == order
 
 
 def test_compare_reads_the_test_rows_as_the_table_and_saves_how(folder, tmp_path):

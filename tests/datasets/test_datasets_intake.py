@@ -230,10 +230,21 @@ def test_targets_without_a_class():
     )
 
 
+def test_a_target_that_counts_is_told_and_codes_are_not():
+    visits = "x,y\n" + "".join(f"{i},{min(i % 9, i % 7, i % 5)}\n" for i in range(200))
+    counts = "x,y\n" + "".join(f"{i},{y}\n" for i, y in enumerate(np.repeat(range(8), [90, 50, 30, 15, 8, 4, 2, 1])))
+    assert "holds 8 different whole numbers" in str(quietly(counts, target="y")[1])
+    assert "target_bins=[1, 2]" in str(quietly(counts, target="y")[1])
+    for text, options in ((visits, {}), (counts, {"kinds": {"y": "nominal"}}), (counts, {"target_bins": [1]})):
+        assert "different whole numbers" not in str(quietly(text, target="y", **options)[1])
+
+
 def test_numbers_are_cut_into_classes():
     (_, y), _ = quietly('x,y\n1,$5\n2,$50\n3,"$1,500"\n', target="y", target_bins=[10, 100])
-    assert y.tolist() == ["below 10", "10 to 100", "100 and more"]
-    assert cut_into_classes([1, np.nan], [2]).tolist() == ["below 2", None]
+    assert y.tolist() == ["a) below 10", "b) 10 to 100", "c) 100 and more"]
+    assert cut_into_classes([1, np.nan], [2]).tolist() == ["a) below 2", None]
+    many = cut_into_classes(np.arange(60), range(1, 50))
+    assert len(set(many)) == 50 and sorted(many) == many.tolist()
     for bins in ([], [3, 2], [1, np.inf], "abc"):
         with pytest.raises(ValueError, match="must be one or more increasing numbers"):
             cut_into_classes([1.0], bins)

@@ -18,13 +18,13 @@ from petiole._table.frames import row_blocks, settled
 from petiole._table.labels import check_same_length, check_weights, encode_labels, label_codes
 from petiole._table.rows import MAX_CLASSES, EncodedRows, rows_that_count
 from petiole._table.weights import weights_in_rows, weights_in_unit
-from petiole._validation import draw_seed, thread_count
+from petiole._validation import WithoutClassWeight, draw_seed, thread_count
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 
 
-class TableClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TableClassifier(WithoutClassWeight, Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers of tables with numeric and categorical columns, whose parameter is ``categorical_features``.
 
     A subclass has ``fit`` and ``_average(matrix)``, its probabilities for encoded rows.

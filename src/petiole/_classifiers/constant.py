@@ -15,7 +15,7 @@ from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import check_same_length, check_weights, encode_labels
 from petiole._table.weights import weights_in_rows
-from petiole._validation import check_choice
+from petiole._validation import WithoutClassWeight, check_choice
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
@@ -23,7 +23,7 @@ from petiole.files.savable import SavableModel
 STRATEGIES = ("base_rate", "zero", "one")
 
 
-class ConstantClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ConstantClassifier(WithoutClassWeight, Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The same probabilities for every row: the three constants in the tables of Zadrozny & Elkan (2001).
 
     Parameters

@@ -18,11 +18,11 @@ from petiole._estimates.vote_look_up import best_oob_weight, file_rows, n_voters
 from petiole._table.labels import check_same_length, check_weights, label_codes
 from petiole._table.rows import EncodedRows
 from petiole._table.weights import weights_in_rows
-from petiole._validation import check_choice, check_number
+from petiole._validation import WithoutClassWeight, check_choice, check_number
 from petiole.files.savable import SavableModel
 
 
-class MOBESPOfEnsemble(Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MOBESPOfEnsemble(WithoutClassWeight, Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """MOB-ESP's estimation step on any fitted ensemble that associates a query with training rows.
 
     The paper's last remark: what is needed is only which training rows share a leaf with a query, and which rows each

@@ -22,6 +22,7 @@ from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole._table.weights import weights_in_rows
+from petiole._validation import WithoutClassWeight
 from petiole.calibrators import (
     BetaCalibrator,
     BinningCalibrator,
@@ -59,7 +60,14 @@ def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
     raise AttributeError(f"method={model.method!r} gives no intervals: use method='venn_abers'")
 
 
-class OOBCalibratedClassifier(Described, SavableModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class OOBCalibratedClassifier(
+    WithoutClassWeight,
+    Described,
+    SavableModel,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,  # type: ignore[misc]
+):
     """An ensemble whose probabilities are recalibrated on its own out-of-bag rows.
 
     Each training row gets the probabilities of the trees that have not seen it. These are as honest as those of new

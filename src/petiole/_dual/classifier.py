@@ -23,7 +23,15 @@ from petiole._dual.noise import Floats
 from petiole._dual.traversal import soft_leaf_weights
 from petiole._dual.tuning import RowsToTune, Tuned, on_folds, on_one_tree, on_unseen, on_validation, tune
 from petiole._table.labels import check_weights, encode_labels
-from petiole._validation import LARGEST, check_choice, check_number, check_whole, draw_seed, thread_count
+from petiole._validation import (
+    LARGEST,
+    WithoutClassWeight,
+    check_choice,
+    check_number,
+    check_whole,
+    draw_seed,
+    thread_count,
+)
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
@@ -37,7 +45,7 @@ LEARNED = ("auto", "per_attribute")
 MOST_SAVED_PERTURBATIONS = 1_000_000
 
 
-class DualPerturbCombineClassifier(Described, SavableModel, ClassifierMixin, BaseEstimator):
+class DualPerturbCombineClassifier(WithoutClassWeight, Described, SavableModel, ClassifierMixin, BaseEstimator):
     """Dual perturb and combine: perturb the query instead of the training set (Geurts 2001).
 
     The values of a query are perturbed by Gaussian noise, a fitted model is asked about the perturbed queries, and the

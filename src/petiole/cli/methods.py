@@ -55,6 +55,12 @@ def make_model(method: str, settings: Iterable[str], seed: int, n_jobs: int) -> 
     model = METHODS[method].make(seed, n_jobs)
     for setting in settings:
         name, value = read_setting(setting)
+        if name == "class_weight":
+            raise WrongInput(
+                f"--set {setting}: {method} has no such parameter, because its probabilities would no longer be those "
+                "of the data: if some mistakes cost more than others, give --costs to predict and compare; if the rows "
+                "of a class stand for more rows than one, give --weight to fit"
+            )
         if name not in model.get_params():
             raise WrongInput(
                 f"--set {setting}: {method} has no parameter {name!r}; {nearest_of(name, model.get_params())}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -16,7 +17,6 @@ class Advice:
     decimal: str
     separator: str
     drop_missing: str
-    bins: str
     target: str
     for_shell: bool = False
 
@@ -33,6 +33,15 @@ class Advice:
         template: str = getattr(self, what)
         return template.format(name=self.quoted(name), text=self.quoted(text))
 
+    def cut(self, limits: Sequence[float]) -> str:
+        """How to cut a target of numbers into classes.
+
+        >>> PARAMETERS.cut([0, 2.5]), OPTIONS.cut([0, 2.5])
+        ('target_bins=[0, 2.5]', '--target-bins 0,2.5')
+        """
+        spelled = [f"{limit:.6g}" for limit in limits]
+        return f"--target-bins {','.join(spelled)}" if self.for_shell else f"target_bins=[{', '.join(spelled)}]"
+
 
 PARAMETERS = Advice(
     nominal="kinds={{{name}: 'nominal'}}",
@@ -42,7 +51,6 @@ PARAMETERS = Advice(
     separator="separator={text}",
     drop_missing="drop_missing_target=True",
     target="target={name}",
-    bins="petiole.datasets.cut_into_classes(y, [...])",
 )
 OPTIONS = Advice(
     nominal="--nominal {name}",
@@ -52,6 +60,5 @@ OPTIONS = Advice(
     separator="--separator {text}",
     drop_missing="--drop-missing-target",
     target="--target {name}",
-    bins="--target-bins 0,10,100",
     for_shell=True,
 )

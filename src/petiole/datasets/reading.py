@@ -18,7 +18,7 @@ from petiole.datasets.cells import KINDS, check_skipped
 from petiole.datasets.csv_files import read_recognised
 from petiole.datasets.frames import make_frame
 from petiole.datasets.recognising import ReadingOptions, ReadTable
-from petiole.datasets.targets import take_target
+from petiole.datasets.targets import doubts_about_classes, take_target
 from petiole.datasets.text import PathOrFile, decode, read_bytes
 
 # Formats that people try, by their first bytes.
@@ -145,7 +145,7 @@ def read(
         return _framed(table)
     said = len(table.findings)
     taken = take_target(table, target, file, drop_missing=drop_missing_target, bins=target_bins)
-    _warn(taken.table.findings[said:], file)
+    _warn([*taken.table.findings[said:], *doubts_about_classes(taken.labels, target)], file)
     return _framed(taken.table), taken.labels.labels()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import string
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,10 +17,17 @@ from petiole.datasets.columns import Numeric, Values, from_names
 from petiole.datasets.recognising import ReadTable
 
 MOST_NUMBERS = 30  # different whole numbers that are taken as classes without asking
+# As many that thin out are said to look like counts: codes of classes are fewer, or about equally frequent.
+FEWEST_COUNTS = 6
+LARGEST_UPPER_HALF = 1 / 3  # of the rows have one of the larger half of the numbers
+LEAST_OF_CLASS = 0.2  # of the rows are in each of the classes that are proposed
 
 
 def cut_into_classes(y: ArrayLike, bins: Sequence[float]) -> NDArray[Any]:
     """Cut numbers into classes, which are named by their limits; a number that is a limit is in the class above it.
+
+    The names begin with letters, so that they are in the order of the numbers wherever they are sorted as texts, as
+    classifiers and spreadsheets do.
 
     Parameters
     ----------
@@ -34,15 +42,29 @@ def cut_into_classes(y: ArrayLike, bins: Sequence[float]) -> NDArray[Any]:
     Examples
     --------
     >>> cut_into_classes([-3, 0, 9.5, 10, 400], [0, 10, 100]).tolist()
-    ['below 0', '0 to 10', '0 to 10', '10 to 100', '100 and more']
+    ['a) below 0', 'b) 0 to 10', 'b) 0 to 10', 'c) 10 to 100', 'd) 100 and more']
     """
     limits, numbers = check_bins(bins), np.asarray(y, dtype=np.float64)
     spelled = [f"{limit:.12g}" for limit in limits]
     between = [f"{low} to {high}" for low, high in itertools.pairwise(spelled)]
-    names = np.array([f"below {spelled[0]}", *between, f"{spelled[-1]} and more"], dtype=object)
+    ranges = [f"below {spelled[0]}", *between, f"{spelled[-1]} and more"]
+    names = np.array([f"{mark}) {name}" for mark, name in zip(_marks(len(ranges)), ranges, strict=True)], dtype=object)
     labels: NDArray[Any] = names[np.searchsorted(limits, numbers, side="right")]
     labels[np.isnan(numbers)] = None
     return labels if np.isnan(numbers).any() else labels.astype(str)
+
+
+def _marks(count: int) -> list[str]:
+    """So many different texts in the order of the alphabet, all of the same length.
+
+    >>> _marks(3), _marks(30)[24:28]
+    (['a', 'b', 'c'], ['ay', 'az', 'ba', 'bb'])
+    """
+    length = 1
+    while len(string.ascii_lowercase) ** length < count:
+        length += 1
+    letters = itertools.product(string.ascii_lowercase, repeat=length)
+    return ["".join(mark) for mark in itertools.islice(letters, count)]
 
 
 def check_bins(bins: Any, parameter: str = "bins") -> tuple[float, ...]:
@@ -105,11 +127,66 @@ def check_classes(labels: Values, target: str, advice: Advice) -> None:
     if not fractional and len(found) <= MOST_NUMBERS:
         return
     what = "numbers" if fractional else "whole numbers"
+    limits = propose_limits(labels.values)
+    cut = advice.cut(limits) if limits else advice.cut((0, 10, 100))
     raise ValueError(
         f"{advice.say('target', name=target)}: holds {len(found):,} different {what}, from {found[0]:g} to "
-        f"{found[-1]:g}, and petiole predicts classes: cut them into classes with {advice.say('bins')}, or take each "
+        f"{found[-1]:g}, and petiole predicts classes: cut them into classes with {cut}, or take each "
         f"number as the name of a class with {advice.say('nominal', name=target)}"
     )
+
+
+def doubts_about_classes(labels: Values, target: str, advice: Advice = PARAMETERS) -> list[str]:
+    """What to say of labels that may be counts of something, although there are few enough to be classes.
+
+    >>> visits = Numeric(np.repeat([0.0, 1, 2, 3, 4, 5, 7], [60, 30, 14, 8, 4, 2, 1]))
+    >>> print(*doubts_about_classes(visits, "visits"))
+    target='visits': holds 7 different whole numbers, with few rows for the larger ones, as if they counted something. \
+Each is a class of its own now; target_bins=[1, 2] makes ranges of them (50 %, 25 %, 24 % of the rows), and \
+kinds={'visits': 'nominal'} says that they are names
+    """
+    if not isinstance(labels, Numeric):
+        return []
+    numbers = labels.values
+    found, counts = np.unique(numbers, return_counts=True)
+    if not FEWEST_COUNTS <= len(found) <= MOST_NUMBERS or not _thin_out(found, counts):
+        return []
+    limits = propose_limits(numbers)
+    if not limits:
+        return []
+    shares = np.bincount(np.searchsorted(limits, numbers, side="right")) / len(numbers)
+    told = ", ".join(f"{share:.0%}".replace("%", " %") for share in shares)
+    return [
+        f"{advice.say('target', name=target)}: holds {len(found)} different whole numbers, with few rows for the "
+        f"larger ones, as if they counted something. Each is a class of its own now; {advice.cut(limits)} makes ranges "
+        f"of them ({told} of the rows), and {advice.say('nominal', name=target)} says that they are names"
+    ]
+
+
+def _thin_out(found: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
+    """Whether whole numbers begin at 0 or 1, leave few out, and the larger half of them is rare."""
+    whole = bool((found == np.round(found)).all())
+    starts, span = found[0] in (0, 1), found[-1] - found[0] + 1
+    upper = counts[len(counts) // 2 :].sum() / counts.sum()
+    return bool(whole and starts and span <= 2 * len(found) and upper < LARGEST_UPPER_HALF)
+
+
+def propose_limits(numbers: NDArray[np.float64]) -> tuple[float, ...]:
+    """Where to cut numbers into a few classes that all have rows enough: at numbers that occur, none if that fails.
+
+    >>> propose_limits(np.repeat([0.0, 1, 2, 3, 4], [60, 20, 10, 6, 4]))
+    (1.0, 2.0)
+    """
+    found, counts = np.unique(numbers, return_counts=True)
+    limits: list[float] = []
+    least, gathered, left = LEAST_OF_CLASS * len(numbers), 0, len(numbers)
+    for number, count in zip(found.tolist(), counts.tolist(), strict=True):
+        if gathered >= least and left >= least:
+            limits.append(number)
+            gathered = 0
+        gathered += count
+        left -= count
+    return tuple(limits)
 
 
 def _check_missing(kept: NDArray[np.bool_], drop_missing: bool, said: str, file: str, advice: Advice) -> None:

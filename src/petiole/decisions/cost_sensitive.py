@@ -14,7 +14,7 @@ from petiole._classifiers.describing import Described
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import check_weights
-from petiole._validation import check_choice
+from petiole._validation import WithoutClassWeight, check_choice
 from petiole.decisions.choice import decide, expected_cost
 from petiole.decisions.cost_order import CostOrder, has_names
 from petiole.decisions.costs import as_cost_array
@@ -34,7 +34,9 @@ from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import SavableModel
 
 
-class CostSensitiveClassifier(Described, SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CostSensitiveClassifier(
+    WithoutClassWeight, Described, SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
     """Predict the cheapest class under a cost matrix or costs per row (Margineantu & Dietterich 2002, eq. 1.1).
 
     Costs are indexed ``cost[predicted, true]``, and rows and columns are in the order of ``classes_``, that is of the

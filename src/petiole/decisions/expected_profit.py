@@ -14,7 +14,7 @@ from petiole._table.frames import Array
 from petiole._table.judged import check_probabilities
 from petiole._table.labels import check_weights, encode_labels
 from petiole._table.rows import rows_that_count
-from petiole._validation import check_choice, check_number
+from petiole._validation import WithoutClassWeight, check_choice, check_number
 from petiole.decisions.mailing import LETTER
 from petiole.decisions.wrapping import (
     add_column,
@@ -34,7 +34,7 @@ from petiole.files.savable import SavableModel
 PROBABILITY_COLUMN = "probability_of_a_gift"
 
 
-class ExpectedProfitClassifier(SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Choose the rows whose expected gift exceeds the cost of a letter (Zadrozny & Elkan 2001).
 
     A classifier estimates the probability of a gift, a regression its amount. ``predict`` returns the positive class

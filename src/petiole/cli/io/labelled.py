@@ -244,7 +244,7 @@ def read_labelled(text: str, roles: Roles) -> Labelled:
 
 def _read_file(source: Source, roles: Roles) -> Labelled:
     from petiole.datasets.advice import OPTIONS
-    from petiole.datasets.targets import check_classes, take_target
+    from petiole.datasets.targets import check_classes, doubts_about_classes, take_target
 
     read = table_of(source, roles, keep_ids=True)
     if roles.target is None:
@@ -260,9 +260,9 @@ def _read_file(source: Source, roles: Roles) -> Labelled:
     columns = dict(table.columns)
     weights = columns.pop(roles.weight).values if roles.weight else None  # type: ignore[union-attr]
     ids = {name: texts_of(columns.pop(name)) for name in roles.ids}
-    format = table.format.as_dict()
+    findings = (*table.findings, *doubts_about_classes(target, roles.target, OPTIONS))
     return Labelled(
-        source.label, columns, target, roles.target, weights, format=format, findings=table.findings, ids=ids
+        source.label, columns, target, roles.target, weights, format=table.format.as_dict(), findings=findings, ids=ids
     )
 
 
