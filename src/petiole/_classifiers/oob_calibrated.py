@@ -64,8 +64,8 @@ class OOBCalibratedClassifier(
     WithoutClassWeight,
     Described,
     SavableModel,
-    ClassifierMixin,
-    MetaEstimatorMixin,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     """An ensemble whose probabilities are recalibrated on its own out-of-bag rows.

@@ -7,16 +7,15 @@ import shlex
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, nearest_of, told_in_one_line
+from petiole.cli.option_groups import ComparisonOptions, ComparisonOutputs, TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
-    from petiole.cli.io.labelled import Labelled
+    from petiole.cli.io.labelled import Labelled, Roles
 
 HEADINGS = {
     "log_loss": "log-loss (bits)",
@@ -32,147 +31,33 @@ TIMES = ("fit_seconds", "predict_seconds")
 
 
 @told_in_one_line
+@with_option_groups
 def compare(
     data: options.Data,
-    target: options.Target = None,
-    methods: Annotated[
-        str,
-        typer.Option(
-            "--methods",
-            "-m",
-            metavar="A,B",
-            help="auto (the methods that suit the table), all, or a list of names such as auto,lightgbm,catboost.",
-        ),
-    ] = "auto",
-    extra: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="MODULE:OBJECT",
-            help="Compare an estimator of yours, too: an object of a Python module, or what makes one.",
-            show_default=False,
-        ),
-    ] = None,
-    test: Annotated[
-        str | None,
-        typer.Option(
-            "--test",
-            metavar="DATA",
-            help="Score the methods on these rows instead of by cross-validation.",
-            show_default=False,
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            "--folds", metavar="N", min=2, help="Number of folds of the cross-validation.", show_default=False
-        ),
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            "--repeats", metavar="N", min=1, help="Number of repeats of the cross-validation.", show_default=False
-        ),
-    ] = None,
+    columns: TrainingOptions,
+    design: ComparisonOptions,
+    outputs: ComparisonOutputs,
     costs: options.Costs = None,
-    save: Annotated[
-        str | None,
-        typer.Option(
-            "--save",
-            metavar="FILE",
-            help="Write a model file with the method that is recommended, or the best of petiole's own, fitted to all "
-            "rows.",
-            rich_help_panel=options.OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
-    report: Annotated[
-        str | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            help="Write an HTML report with tables and charts.",
-            rich_help_panel=options.OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="A,B",
-            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
-            rich_help_panel=options.OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the table to CSV, Parquet or JSON.",
-            rich_help_panel=options.OUTPUT,
-            show_default=False,
-        ),
-    ] = None,
-    nominal: options.Nominal = None,
-    numeric: options.Numeric = None,
-    drop: options.Drop = None,
-    ids: options.Ids = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    drop_missing_target: options.DropMissingTarget = False,
-    target_bins: options.TargetBins = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
     """Compare methods on labelled rows: scores, whether one is surely ahead, and which one to use."""
-    from petiole.cli.commands.fit import check_place
     from petiole.cli.extra import load_estimators
-    from petiole.cli.inspecting import about_left_out, tell, without_identifiers
-    from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
+    from petiole.cli.inspecting import about_left_out, tell
     from petiole.cli.methods import n_processors
+    from petiole.cli.next_commands import next_commands
     from petiole.cli.progress import Waiting
 
     with warnings_as_notes(quiet):
-        for path, option in ((save, "--save"), (report, "--report"), (output, "--output")):
-            if path is not None:
-                check_place(path, option)
-        if report is not None and find_spec("plotly") is None:
-            raise WrongInput("--report: needs plotly: pip install plotly")
-        if output is not None:
-            _check_table_file(output)
-        roles = make_roles(
-            target,
-            weight,
-            ids,
-            nominal,
-            numeric,
-            drop,
-            missing,
-            encoding,
-            signs=(separator, decimal, thousands),
-            drop_missing_target=drop_missing_target,
-            bins=target_bins,
-        )
-        chosen, own = _methods(methods), load_estimators(extra or ())
+        _check_outputs(outputs)
+        roles, chosen, own = columns.roles, _methods(design.methods), load_estimators(design.extra or ())
         n_jobs = n_processors(jobs)
-        table = read_labelled(data, roles)
-        check_several_classes(table)
-        table = without_identifiers(table, roles)
-        summarise(table, quiet)
+        table = _read(data, roles, quiet)
         cost, decisions = _costs(costs, table)
-        groups = _groups(by, table, report)
-
-        judged, named = (None, table.ids) if test is None else _test_set(test, roles, table)
+        groups = _groups(outputs.by, table, outputs.report)
+        judged, named = (None, table.ids) if design.test is None else _test_set(design.test, roles, table)
 
         from petiole.study import compare_methods
 
@@ -185,8 +70,8 @@ def compare(
             decisions=decisions,
             sample_weight=table.weights,
             test=judged,
-            folds=folds,
-            repeats=repeats,
+            folds=design.folds,
+            repeats=design.repeats,
             random_state=seed,
             n_jobs=n_jobs,
             progress=Waiting("comparing", quiet=quiet, tells_time=True),
@@ -195,15 +80,43 @@ def compare(
         study = dataclasses.replace(study, warnings=[*about_left_out(table.left_out), *study.warnings])
         tell(study.warnings, quiet)
         show(_answer(study), json)  # before anything is written: a full disk must not take the answer away
-        for line in _write(study, table, save=save, output=output):
+        for line in _write(study, table, save=outputs.save, output=outputs.output):
             note(line, quiet)
-        if report is not None:
-            from petiole.cli.next_commands import next_commands
-            from petiole.report import write_report
+        if outputs.report is not None:
+            _write_report(study, outputs.report, groups, named, next_commands(study, data, roles, table, costs))
+            note(f"wrote {outputs.report}", quiet)
 
-            again, nexts = shlex.join(["petiole", *sys.argv[1:]]), next_commands(study, data, roles, table, costs)
-            write_report(study, report, by=groups, ids=named, command=again, next_commands=nexts)
-            note(f"wrote {report}", quiet)
+
+def _check_outputs(outputs: ComparisonOutputs) -> None:
+    """Refuse, before the work, places that cannot be written to."""
+    from petiole.cli.commands.fit import check_place
+
+    for path, option in ((outputs.save, "--save"), (outputs.report, "--report"), (outputs.output, "--output")):
+        if path is not None:
+            check_place(path, option)
+    if outputs.report is not None and find_spec("plotly") is None:
+        raise WrongInput("--report: needs plotly: pip install plotly")
+    if outputs.output is not None:
+        _check_table_file(outputs.output)
+
+
+def _read(data: str, roles: Roles, quiet: bool) -> Labelled:
+    """The table without identifiers, of which a summary is printed."""
+    from petiole.cli.inspecting import without_identifiers
+    from petiole.cli.io.labelled import check_several_classes, read_labelled, summarise
+
+    table = read_labelled(data, roles)
+    check_several_classes(table)
+    table = without_identifiers(table, roles)
+    summarise(table, quiet)
+    return table
+
+
+def _write_report(study: Any, path: str, groups: list[str], ids: dict[str, list[Any]], nexts: list[str]) -> None:
+    from petiole.report import write_report
+
+    again = shlex.join(["petiole", *sys.argv[1:]])
+    write_report(study, path, by=groups, ids=ids, command=again, next_commands=nexts)
 
 
 def _methods(text: str) -> Any:

@@ -8,6 +8,7 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import told_in_one_line
+from petiole.cli.option_groups import BinnedLabelOptions, with_option_groups
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ TITLES = {
 
 
 @told_in_one_line
+@with_option_groups
 def evaluate(
     model: options.Model,
     data: options.Data,
-    target: options.Target = None,
+    columns: BinnedLabelOptions,
     costs: options.Costs = None,
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", min=40, help="Number of bootstrap draws for the intervals.")
@@ -39,16 +41,6 @@ def evaluate(
             "--output", "-o", metavar="FILE", help="Write the scores to CSV, Parquet or JSON.", show_default=False
         ),
     ] = None,
-    weight: options.Weight = None,
-    drop: options.Drop = None,
-    ids: options.Ids = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    drop_missing_target: options.DropMissingTarget = False,
-    target_bins: options.TargetBins = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -56,27 +48,13 @@ def evaluate(
 ) -> None:
     """Score a model on labelled rows that it was not fitted to, with 95% bootstrap intervals."""
     from petiole.cli.io.cost_tables import read_costs
-    from petiole.cli.io.labelled import make_roles
     from petiole.cli.io.sinks import open_sink
     from petiole.cli.methods import load_model
 
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
         table = read_costs(costs, fitted.classes_.tolist())
-        roles = make_roles(
-            target,
-            weight,
-            ids,
-            (),
-            (),
-            drop,
-            missing,
-            encoding,
-            signs=(separator, decimal, thousands),
-            drop_missing_target=drop_missing_target,
-            bins=target_bins,
-        )
-        judged = _judge(fitted, data, roles, quiet)
+        judged = _judge(fitted, data, columns.roles, quiet)
         found = _intervals(judged, None if table is None else table.cost, draws, seed, quiet)
         rows = [[name, TITLES[name], *interval] for name, interval in found.items()]
         if output is not None:

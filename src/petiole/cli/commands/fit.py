@@ -8,6 +8,7 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.option_groups import TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -17,12 +18,13 @@ DEFAULT_METHOD = "probability-forest"
 
 
 @told_in_one_line
+@with_option_groups
 def fit(
     data: options.Data,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.", show_default=False)
     ],
-    target: options.Target = None,
+    columns: TrainingOptions,
     method: Annotated[
         str,
         typer.Option(
@@ -39,18 +41,6 @@ def fit(
             "--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated.", show_default=False
         ),
     ] = None,
-    nominal: options.Nominal = None,
-    numeric: options.Numeric = None,
-    drop: options.Drop = None,
-    ids: options.Ids = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    drop_missing_target: options.DropMissingTarget = False,
-    target_bins: options.TargetBins = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -69,25 +59,13 @@ def fit(
 ) -> None:
     """Fit a model to labelled rows and write it to a file."""
     from petiole.cli.inspecting import tell, warnings_about, without_identifiers
-    from petiole.cli.io.labelled import check_several_classes, make_roles, read_labelled, summarise
+    from petiole.cli.io.labelled import check_several_classes, read_labelled, summarise
     from petiole.cli.large import fit_in_parts, is_large
     from petiole.cli.methods import Fitted, fit_model, make_model, n_processors
 
     with warnings_as_notes(quiet):
         check_place(output, "--output")
-        roles = make_roles(
-            target,
-            weight,
-            ids,
-            nominal,
-            numeric,
-            drop,
-            missing,
-            encoding,
-            signs=(separator, decimal, thousands),
-            drop_missing_target=drop_missing_target,
-            bins=target_bins,
-        )
+        roles = columns.roles
         model = make_model(method, settings or (), seed, n_processors(jobs))
         if memory_limit is not None or is_large(data):
             done = fit_in_parts(model, data, roles, memory_limit, quiet)

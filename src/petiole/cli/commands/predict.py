@@ -9,6 +9,7 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.option_groups import CellOptions, with_option_groups
 from petiole.cli.screen import note, warnings_as_notes
 
 PREFIX, PREDICTION, DECISION, EXPECTED_COST = "p_", "prediction", "decision", "expected_cost"
@@ -16,9 +17,11 @@ CHOICE = "Which rows to act on"
 
 
 @told_in_one_line
+@with_option_groups
 def predict(
     model: options.Model,
     data: options.Data,
+    cells: CellOptions,
     output: Annotated[
         str | None,
         typer.Option(
@@ -119,13 +122,6 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    ids: options.Ids = None,
-    drop: options.Drop = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -148,7 +144,6 @@ def predict(
     with their number (counted from 1) and what acting on them is expected to gain.
     """
     from petiole.cli.choosing import Limits, make_shortlist
-    from petiole.cli.io.labelled import make_roles
     from petiole.cli.io.sinks import open_sink
     from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
@@ -159,9 +154,7 @@ def predict(
         fitted = load_model(model, jobs)
         source = find_source(data)
         _check_output(output, data, model)
-        roles = make_roles(
-            ids=ids, drop=drop, missing=missing, encoding=encoding, signs=(separator, decimal, thousands)
-        )
+        roles = cells.roles
         decider = _Decider(fitted, decide, costs, threshold, positive, bool(top or budget is not None or reasons))
         limits = Limits(top, budget, price, default)
         shortlist = make_shortlist(limits, decider.costs, fitted, decider.positive, positive is not None)

@@ -8,13 +8,16 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.option_groups import LabelOptions, with_option_groups
 from petiole.cli.screen import Answer, note, show, warnings_as_notes
 
 
 @told_in_one_line
+@with_option_groups
 def update(
     model: options.Model,
     data: options.Data,
+    columns: LabelOptions,
     output: Annotated[
         str | None,
         typer.Option(
@@ -31,16 +34,6 @@ def update(
             "--decay", metavar="D", min=0, max=1, help="What earlier counts are multiplied by; 0 forgets them all."
         ),
     ] = 1.0,
-    target: options.Target = None,
-    weight: options.Weight = None,
-    drop: options.Drop = None,
-    ids: options.Ids = None,
-    missing: options.Missing = None,
-    encoding: options.Encoding = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    drop_missing_target: options.DropMissingTarget = False,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
@@ -52,7 +45,6 @@ def update(
     """
     from petiole.cli.commands.evaluate import note_left_out
     from petiole.cli.commands.fit import check_place
-    from petiole.cli.io.labelled import make_roles
     from petiole.cli.methods import load_model
     from petiole.cli.truths import LabelledRows
 
@@ -60,19 +52,7 @@ def update(
         fitted = load_model(model, jobs)
         _check_updatable(fitted, model)
         check_place(output or model, "--output")
-        roles = make_roles(
-            target,
-            weight,
-            ids,
-            (),
-            (),
-            drop,
-            missing,
-            encoding,
-            signs=(separator, decimal, thousands),
-            drop_missing_target=drop_missing_target,
-        )
-        rows = LabelledRows(fitted, data, roles)
+        rows = LabelledRows(fitted, data, columns.roles)
         counts, n_rows, loss = _count(fitted, rows, quiet)
         note_left_out(rows.n_left_out, quiet)
         for line in rows.notes():

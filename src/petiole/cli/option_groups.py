@@ -1,0 +1,196 @@
+"""Options that belong together, as one parameter of a command: a frozen dataclass whose fields the user may give."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from petiole.cli import options
+
+if TYPE_CHECKING:
+    from petiole.cli.io.labelled import Roles
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class CellOptions:
+    """How the cells of a table are read, and which of its columns are no features."""
+
+    ids: options.Ids = None
+    drop: options.Drop = None
+    missing: options.Missing = None
+    encoding: options.Encoding = None
+    separator: options.Separator = None
+    decimal: options.Decimal = None
+    thousands: options.Thousands = None
+
+    @property
+    def roles(self) -> Roles:
+        """The roles that the options give to columns."""
+        from petiole.cli.io.labelled import make_roles
+
+        said = {field.name: getattr(self, field.name) for field in fields(self)}
+        signs = tuple(said.pop(name) for name in ("separator", "decimal", "thousands"))
+        return make_roles(**said, signs=signs)
+
+
+@dataclass(frozen=True)
+class TargetOption:
+    """The column of labels, which help names first."""
+
+    target: options.Target = None
+
+
+@dataclass(frozen=True)
+class LabelOptions(CellOptions, TargetOption):
+    """How the cells of a table with labels are read."""
+
+    weight: options.Weight = None
+    drop_missing_target: options.DropMissingTarget = False
+
+
+@dataclass(frozen=True)
+class BinnedLabelOptions(LabelOptions):
+    """The same where labels may be numbers that are cut into classes."""
+
+    bins: options.TargetBins = None
+
+
+@dataclass(frozen=True)
+class TrainingOptions(BinnedLabelOptions):
+    """The same of a table to learn from, where the user may say what columns are."""
+
+    categorical: options.Nominal = None
+    numeric: options.Numeric = None
+
+
+Methods = Annotated[
+    str,
+    typer.Option(
+        "--methods",
+        "-m",
+        metavar="A,B",
+        help="auto (the methods that suit the table), all, or a list of names such as auto,lightgbm,catboost.",
+    ),
+]
+Extra = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="MODULE:OBJECT",
+        help="Compare an estimator of yours, too: an object of a Python module, or what makes one.",
+        show_default=False,
+    ),
+]
+Test = Annotated[
+    str | None,
+    typer.Option(
+        "--test",
+        metavar="DATA",
+        help="Score the methods on these rows instead of by cross-validation.",
+        show_default=False,
+    ),
+]
+Folds = Annotated[
+    int | None,
+    typer.Option("--folds", metavar="N", min=2, help="Number of folds of the cross-validation.", show_default=False),
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats", metavar="N", min=1, help="Number of repeats of the cross-validation.", show_default=False
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """What is compared, and on which rows."""
+
+    methods: Methods = "auto"
+    extra: Extra = None
+    test: Test = None
+    folds: Folds = None
+    repeats: Repeats = None
+
+
+def _written(name: str, *more: str, metavar: str = "FILE", help: str) -> Any:
+    return typer.Option(name, *more, metavar=metavar, help=help, rich_help_panel=options.OUTPUT, show_default=False)
+
+
+@dataclass(frozen=True)
+class ComparisonOutputs:
+    """Which files a comparison writes."""
+
+    save: Annotated[
+        str | None,
+        _written(
+            "--save",
+            help="Write a model file with the method that is recommended, or the best of petiole's own, fitted to all "
+            "rows.",
+        ),
+    ] = None
+    report: Annotated[str | None, _written("--report", help="Write an HTML report with tables and charts.")] = None
+    by: Annotated[
+        list[str] | None,
+        _written(
+            "--by",
+            metavar="A,B",
+            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
+        ),
+    ] = None
+    output: Annotated[str | None, _written("--output", "-o", help="Write the table to CSV, Parquet or JSON.")] = None
+
+
+def with_option_groups(function: Function) -> Function:
+    """A command whose parameters of dataclasses are options for each of their fields.
+
+    >>> @dataclass(frozen=True)
+    ... class Size:
+    ...     width: int = 1
+    ...     height: int = 2
+    >>> @with_option_groups
+    ... def area(size: Size, times: int = 1) -> int:
+    ...     return size.width * size.height * times
+    >>> area(height=5, times=2), str(inspect.signature(area))
+    (10, '(*, width: int = 1, height: int = 2, times: int = 1) -> int')
+    """
+    hints = get_type_hints(function, include_extras=True)
+    signature = inspect.signature(function)
+    groups: dict[str, Any] = {
+        name: hint for name, hint in hints.items() if name in signature.parameters and is_dataclass(hint)
+    }
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group) if field.name in given})
+        return function(**given)
+
+    spread = [
+        one
+        for name, parameter in signature.parameters.items()
+        for one in (_parameters_of(groups[name]) if name in groups else [parameter.replace(annotation=hints[name])])
+    ]
+    only_by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spread]
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        only_by_name, return_annotation=hints.get("return", inspect.Signature.empty)
+    )
+    command.__annotations__ = {one.name: one.annotation for one in only_by_name}
+    return command  # type: ignore[return-value]
+
+
+def _parameters_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(group)
+    ]
