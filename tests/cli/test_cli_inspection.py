@@ -66,7 +66,7 @@ def test_the_readmes_recipe_works_and_no_probability_depends_on_the_customer_num
     for words in recipe:
         told = run(*words, *quick.get(words[0], ()), *(() if words[0] in ("explain",) else ("-q",)))
     assert "Raised by" in told.stdout and Path("page.html").exists()
-    first = read(Path("answers.csv").read_text())
+    first = read(Path("predictions.csv").read_text())
     frame = pd.read_csv("loans.csv")
     assert [row["customer"] for row in first] == frame["customer"].astype(str).tolist()
     frame.assign(customer=frame["customer"].iloc[::-1].to_numpy()).to_csv("other.csv", index=False)
