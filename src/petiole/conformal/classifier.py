@@ -124,7 +124,7 @@ class ConformalClassifier(
     >>> forest = BaggedPETClassifier.eb_pets(n_estimators=64, random_state=0)
     >>> model = ConformalClassifier(forest, coverage=0.98, random_state=0).fit(X, y)
     >>> model.predict_set(X[[0, 77]]).texts()
-    ['0', '2|1']
+    ['0', '1|2']
     """
 
     _saved = fields(
