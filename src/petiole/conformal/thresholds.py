@@ -30,7 +30,7 @@ class Limits(NamedTuple):
         """Whether scores are inside the limits of their cells."""
         limit = self.scores[cells]
         inside: Mask = (scores < limit) | ((scores == limit) & (ties <= self.ties[cells]))
-        return inside | (limit == np.inf)
+        return inside
 
 
 class Thresholds(NamedTuple):
