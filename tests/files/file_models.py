@@ -25,6 +25,7 @@ from petiole import (
     ProbabilityForestClassifier,
 )
 from petiole import calibrators as maps
+from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, MBranch, MEstimate, PerLevel
 
@@ -217,6 +218,12 @@ MAKERS = {
         )
     ),
     "group": lambda: _calibrator(maps.GroupCalibrator(min_rows=10, penalty=1.0)),
+    "conformal": lambda: _mixed(
+        ConformalClassifier(BaggedPETClassifier(24, random_state=0), by="colour", random_state=0)
+    ),
+    "conformal_per_class": lambda: _frozen(
+        lambda model: ConformalClassifier(model, 0.8, method="raps", per_class=True, calibration="rows", random_state=0)
+    ),
     "sigmoid": lambda: _calibrator(maps.SigmoidCalibrator()),
     "beta": lambda: _calibrator(maps.BetaCalibrator(), 2),
     "isotonic": lambda: _calibrator(maps.IsotonicCalibrator()),
@@ -260,6 +267,8 @@ def answers(model, queries):
             if hasattr(model, name):
                 columns = (queries,) if isinstance(model, maps.GroupCalibrator) else ()
                 said[name] = np.asarray(getattr(model, name)(queries, *columns))
+        if hasattr(model, "predict_set"):
+            said["predict_set"] = model.predict_set(queries).contains
         if hasattr(model, "decision_path"):
             path = model.decision_path(queries)
             said["decision_path"] = (path[0] if isinstance(path, tuple) else path).toarray()
