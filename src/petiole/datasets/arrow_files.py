@@ -52,7 +52,7 @@ def _open(data: bytes, file: str) -> Any:
     except ImportError:
         pass
     except Exception as error:  # pyarrow has a class of its own for every kind of damage
-        raise ValueError(f"{file}: not a sound {kind} file ({error}): write or fetch it again") from None
+        raise ValueError(f"{file}: not a valid {kind} file ({error}): write or fetch it again") from None
     try:
         import polars as pl
     except ImportError:

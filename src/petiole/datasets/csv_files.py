@@ -66,7 +66,7 @@ def _records_of(text: str, file: str, delimiter: str) -> tuple[list[str], Callab
 
 def _with_rows(columns: dict[str, Values], file: str) -> dict[str, Values]:
     if not len(next(iter(columns.values()))):
-        raise ValueError(f"{file}: there is a header but no row: the file must have at least one")
+        raise ValueError(f"{file}: there is a header but no rows: the file must have at least one")
     return columns
 
 

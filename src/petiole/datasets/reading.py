@@ -230,7 +230,9 @@ def parse_columns(data: bytes, file: str, options: ReadingOptions, skipped: Coll
         return read_arrow(data, file, options, skipped)
     for magic, what in FOREIGN.items():
         if data.startswith(magic):
-            raise ValueError(f"{file} is {what}, which is not read: save it as CSV (plain or gzip), Parquet or ARFF")
+            raise ValueError(
+                f"{file} is {what}, which is not supported: save it as CSV (plain or gzip), Parquet or ARFF"
+            )
     text = decode(data, file)
     if file.lower().endswith((".arff", ".arff.gz")) or looks_like_arff(text):
         table = ReadTable(read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, options.kinds))

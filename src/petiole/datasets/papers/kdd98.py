@@ -106,7 +106,7 @@ def _read(folder: Path, file: str, wanted: Iterable[str]) -> dict[str, list[str]
             raise ValueError(f"{name}, line 1: there is no column {column!r}: is this {file} of the KDD Cup 1998?")
     rows = list(_pick(records, [header.index(column) for column in wanted], len(header), name))
     if not rows:
-        raise ValueError(f"{name}: there is a header but no row: get the whole file")
+        raise ValueError(f"{name}: there is a header but no rows: get the whole file")
     return {column: list(cells) for column, cells in zip(wanted, zip(*rows, strict=True), strict=True)}
 
 
