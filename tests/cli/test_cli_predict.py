@@ -204,7 +204,7 @@ def test_a_threshold_decides_between_two_classes(tmp_path):
         for row in read(run(*arguments, *options).stdout):
             assert row["decision"] == (positive if float(row[f"p_{positive}"]) > 0.2 else other)
     assert "for a model of two classes" in refused(*arguments[:-1], 1.5)
-    assert "leave one of them away" in refused(*arguments, "--costs", "*:*=1")
+    assert "leave one of them out" in refused(*arguments, "--costs", "*:*=1")
     assert "is for --threshold, --top, --budget and --reasons; add one of them" in refused(
         *arguments[:-2], "--positive", "no"
     )
@@ -282,7 +282,7 @@ def test_output_places(folder, tmp_path):
     assert "is a folder" in refused(*arguments, tmp_path, "--format", "csv")
     run(*arguments, "/dev/null")
     assert json.loads(run(*arguments[:-1], "--json").stdout)[0].keys() >= {"p_no", "prediction"}
-    assert "output has a column of this name" in refused(
+    assert "output already has a column of this name" in refused(
         "predict", folder / "model.petiole",
         write(tmp_path / "p.csv", [row | {"p_no": 1} for row in naive_cli.rows_of(folder / "new.csv")]), "--id", "p_no",
     )  # fmt: skip

@@ -320,7 +320,7 @@ def test_a_test_set_instead_of_folds():
             assert result.scores[score].mean == pytest.approx(value)
         assert result.scores["aulc"].low < result.scores["aulc"].high
         assert result.scores["fit_seconds"].low == result.scores["fit_seconds"].high
-    with pytest.raises(ValueError, match="folds=3: there are no folds where test= is given"):
+    with pytest.raises(ValueError, match="folds=3: there are no folds if test= is given"):
         compare_methods(X, y, test=(X, y), folds=3)
     with pytest.raises(ValueError, match="test has the label 'x'"):
         compare_methods(X, y, test=(X[:1], ["x"]))

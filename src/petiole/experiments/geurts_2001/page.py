@@ -298,7 +298,7 @@ def _protocol() -> str:
             '- "Pruned in a combined fashion": one price per leaf for all bagged trees, judged by the error of their '
             "mean (`petiole._tree.pruning.prune_together`).",
             "- Probabilities of leaves are frequencies.",
-            "- Golden section starts from [0, 3] and also tries 0; of equals the smallest λ wins.",
+            "- Golden section starts from [0, 3] and also tries 0; in a tie the smallest λ wins.",
         ]
     )
 
