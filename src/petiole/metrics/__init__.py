@@ -1,7 +1,7 @@
 """Metrics of class probabilities: scores, lift, calibration and costs, and scorers for scikit-learn's tools.
 
-All metrics are called as ``metric(y_true, proba, *, labels=None, sample_weight=None)``: one label and one row of class
-probabilities per row, columns in the order of the sorted labels unless ``labels`` says otherwise.
+All metrics are called as ``metric(y_true, proba, *, labels=None, sample_weight=None)``, with one label and one row of
+class probabilities per row. Columns are in the order of the sorted labels unless ``labels`` gives another order.
 """
 
 from __future__ import annotations

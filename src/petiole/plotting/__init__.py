@@ -1,8 +1,8 @@
 """Plots of class probabilities, of decisions and costs, and of leaf estimators.
 
 The displays follow scikit-learn: ``Display.from_estimator(estimator, X, y)`` or ``Display.from_predictions(y_true,
-proba)`` draws, the numbers drawn are attributes, and ``plot(ax)`` draws again. For several models pass a dict from
-names to models, or the axes of the first picture. matplotlib is needed to draw: ``pip install matplotlib``.
+proba)`` draws, the numbers drawn are attributes, and ``plot(ax)`` draws again. For several models, pass a dict from
+names to models, or the axes of the first picture. Drawing needs matplotlib: ``pip install matplotlib``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The recommended method by groups of rows: whether it says the truth about each of them, and what it costs there."""
+"""The recommended method by groups of rows: whether its probabilities are right in each group, and its cost there."""
 
 from __future__ import annotations
 
