@@ -8,7 +8,7 @@
 namespace petiole::boosting {
 namespace {
 
-// Starting threads costs as much as so many additions to histograms.
+// Starting threads takes as long as this many additions to histograms.
 constexpr std::size_t kWorkPerStart = 1 << 16;
 
 template <class F>
@@ -153,7 +153,7 @@ std::size_t TreeGrower::best_leaf() const {
   return best;
 }
 
-// The rows of the smaller child are counted; what the parent has besides is the other child's.
+// The rows of the smaller child are counted; the rest of the parent's histogram is the other child's.
 void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindows& training, RowWindows& followers,
                             GrownTree& tree, ThreadPool& pool) {
   GrownTree::Node& node = tree.nodes[leaf.node];
@@ -187,7 +187,7 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
   }
 }
 
-// Keeps a leaf among those to be split if there is a split for it.
+// Adds a leaf to those to be split if there is a split for it.
 void TreeGrower::add_leaf(Leaf&& leaf, ThreadPool& pool) {
   if (leaf.histogram.empty()) return;
   find_split(leaf, pool);
