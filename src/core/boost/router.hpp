@@ -20,7 +20,7 @@ class BoostRouter {
 
  private:
   // A number that splits test: a feature whose missing values are less than everything, or more than everything. There is
-// one slot for each of the two, so that a walk need not test whether a value is missing.
+  // one slot for each of the two, so that a walk need not test whether a value is missing.
   struct Slot {
     std::int32_t feature;
     float missing;
