@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SMALLEST_SHOWN = 0.00005
 MOST_COLUMNS = 12
 
 
-@told_in_one_line
+@errors_in_one_line
 def explain(
     model: options.Model,
     data: options.Data,
