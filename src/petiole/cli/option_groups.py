@@ -198,8 +198,9 @@ class ComparisonOutputs:
         list[str] | None,
         _written(
             "--by",
+            "--groups",
             metavar="A,B",
-            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
+            help="Columns by which the report groups rows: predicted and observed shares, calibration, and costs.",
         ),
     ] = None
     output: Annotated[str | None, _written("--output", "-o", help="Write the table to CSV, Parquet or JSON.")] = None

@@ -153,6 +153,11 @@ def expected_calibration_error(
     return float(np.mean([_error(_binned(judged, column, n_bins, strategy), norm, debiased) for column in columns]))
 
 
+def debiased_error(bins: Binned) -> float:
+    """The root of the mean squared distance in bins, less what scatter adds to it; 0 if nothing is left."""
+    return _error(bins, "l2", debiased=True)
+
+
 def wilson_limits(frequency: Floats, weight: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Wilson's limits for a probability of which ``frequency`` was observed in ``weight`` rows."""
     z = float(ndtri(0.5 + confidence / 2))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from petiole.comparison import critical_difference_diagram
 from petiole.plotting.cost_curves import CostCurveDisplay
+from petiole.plotting.groups import GroupCalibrationDisplay
 from petiole.plotting.paths import COLORS, MARKERS, ONE_OF_EACH, smoothing_paths
 from petiole.plotting.profits import ProfitDisplay
 from petiole.plotting.ranking import GainsDisplay, LiftDisplay
@@ -21,6 +22,7 @@ __all__ = [
     "ONE_OF_EACH",
     "CostCurveDisplay",
     "GainsDisplay",
+    "GroupCalibrationDisplay",
     "LiftDisplay",
     "ProfitDisplay",
     "ReliabilityDisplay",

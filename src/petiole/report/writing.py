@@ -19,7 +19,7 @@ from petiole.report import sections
 from petiole.report.curves import curve_data, rarest_class, rounded, shown_classes, shown_methods
 from petiole.report.decision_sheet import decision_sheet, two_ways
 from petiole.report.decisions import decision_data
-from petiole.report.groups import check_columns, group_tables
+from petiole.report.groups import check_columns, group_tables, worst_group
 from petiole.report.markup import Markup, element, json_for_script, text
 from petiole.report.ranking import confusion_table, ranking_table
 from petiole.report.sections import python_next
@@ -165,10 +165,14 @@ def _groups(study: Study, by: Sequence[int]) -> Markup:
     title = study.result(study.recommended).title
     lead = (
         f"What {title} says of groups of rows that it was not fitted to, and what was true. An observed share is bold "
-        "where the predicted one lies outside its 95% interval: there the probabilities do not fit the group."
+        "where the predicted one lies outside its 95% interval: there the probabilities do not fit the group. The "
+        "calibration error is the distance between predicted and observed shares inside the group, less what chance "
+        "adds to it; it is bold where chance does not explain it."
     )
+    worst = worst_group(study, by)
     return element(
-        "section", element("h2", "Groups", id="h-groups"), element("p", lead, class_="lead"), group_tables(study, by),
+        "section", element("h2", "Groups", id="h-groups"), element("p", lead, class_="lead"),
+        element("p", worst, class_="note") if worst else "", group_tables(study, by),
         id="groups", aria_labelledby="h-groups",
     )  # fmt: skip
 
