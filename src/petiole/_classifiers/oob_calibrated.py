@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.describing import Described
+from petiole._classifiers.explaining import Explainable
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
@@ -61,6 +62,7 @@ def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
 
 
 class OOBCalibratedClassifier(
+    Explainable,
     WithoutClassWeight,
     Described,
     SavableModel,
