@@ -51,7 +51,7 @@ __all__ = [
     "trees_from_sklearn",
 ]
 
-# Names are imported when they are first used: the command line answers `petiole --help` without scikit-learn, whose
+# Names are imported when they are first used: `petiole --help` does not need scikit-learn, whose
 # import takes longer than all of petiole.
 _MODULE_OF = {
     "BaggedPETClassifier": "_classifiers.bagging",

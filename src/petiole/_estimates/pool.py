@@ -273,7 +273,7 @@ class PooledComponents:
         """Parts kind by kind, members name by name; pools are averaged by their numbers of trees."""
         every = [self, *others]
         if any(one.names_of_leaves != self.names_of_leaves for one in every):
-            raise ValueError("the models differ in max_features or components: merge equals")
+            raise ValueError("the models differ in max_features or components: merge models with the same parameters")
         members = self.members.joined([one.members for one in others])
         forest_pools = [one.forest_pool for one in every if one.forest_pool is not None]
         names = [*self.names_of_leaves, *members.names, PRIOR]

@@ -54,14 +54,15 @@ class Additive:
 
 
 def matched(values: Floats, totals: Floats) -> Floats:
-    """Values of shape (n_rows, n_columns, K) that add up to given totals: what they lack is divided by their sizes.
+    """Values of shape (n_rows, n_columns, K) that add up to given totals.
 
-    It is divided evenly where all values are 0.
+    What they lack is divided by the sizes of the columns' values, summed over outputs so that what one class gains
+    others lose; evenly where all values are 0.
     """
     lacking = totals - values.sum(axis=1)
-    sizes = np.abs(values)
+    sizes = np.abs(values).sum(axis=2, keepdims=True)
     whole = sizes.sum(axis=1, keepdims=True)
-    shares = np.divide(sizes, whole, out=np.full(values.shape, 1.0 / values.shape[1]), where=whole > 0)
+    shares = np.divide(sizes, whole, out=np.full(sizes.shape, 1.0 / values.shape[1]), where=whole > 0)
     found: Floats = values + shares * lacking[:, np.newaxis]
     return found
 
@@ -69,9 +70,18 @@ def matched(values: Floats, totals: Floats) -> Floats:
 def secant_of_log(start: Floats, end: Floats) -> Floats:
     """The slope of the logarithm between two positive numbers, also where they are the same."""
     change = (end - start) / start
+    near = np.abs(change) < 1e-6
     with np.errstate(invalid="ignore", divide="ignore"):
-        slope = np.where(np.abs(change) < 1e-6, 1 - change / 2 + change**2 / 3, np.log1p(change) / change)
+        slope = np.where(near, 1 - change / 2, np.log1p(change) / change)
     return np.asarray(slope / start)
+
+
+def secant_of_exp(start: Floats, end: Floats) -> Floats:
+    """The slope of the exponential between two numbers, also where they are the same."""
+    distance = np.abs(end - start)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = np.where(distance < 1e-6, 1 - distance / 2, -np.expm1(-distance) / distance)
+    return np.asarray(np.exp(np.maximum(start, end)) * slope)
 
 
 def secant_of_floor(start: Floats, end: Floats, floor: float) -> Floats:
@@ -102,10 +112,7 @@ def logs_of_scores(scores: Additive, floor: float) -> Additive:
     floored = np.minimum(found.base.min(), found.totals.min(axis=1)) < np.log(floor)
     if not floored.any():
         return found
-    # max(p, floor) of p = exp(log p): the slope of the exponential is that of the secant, too.
-    start, end = np.broadcast_to(found.base, found.totals.shape), found.totals
-    of_exp = 1 / secant_of_log(np.exp(start), np.exp(end))
-    proba = Additive(found.values * of_exp[:, np.newaxis], np.exp(found.base))
+    proba = Additive(found.values * secant_of_exp(found.base, found.totals)[:, np.newaxis], np.exp(found.base))
     raised = logs_of_probabilities(proba, floor)
     # A base below the floor is so for all rows; else it is the same in both.
     return Additive(np.where(floored[:, np.newaxis, np.newaxis], raised.values, found.values), raised.base)

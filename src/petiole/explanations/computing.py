@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import _num_samples
 
 from petiole._classifiers.base import encode_queries
 from petiole._classifiers.boosted import BoostedPETClassifier
@@ -33,6 +34,8 @@ METHODS = ("auto", "path", "interventional", "exact", "sampled")
 OUTPUTS = ("auto", "probability", "log_odds")
 # Values and what they are made of take so many numbers at once.
 NUMBERS_AT_ONCE = 2**24
+# Recalibration makes values at most so many times as large.
+MOST_FACTOR = 5.0
 
 
 def explain(
@@ -91,9 +94,9 @@ def explain(
     check_choice("method", method, METHODS)
     check_whole("n_permutations", n_permutations, 2)
     matrix = encode_queries(inner, X)
-    others = None if background is None else encode_queries(inner, background)
-    if others is not None and not len(others):
+    if background is not None and not _num_samples(background):
         raise ValueError("background: has no rows; pass some rows of the training data, or None")
+    others = None if background is None else encode_queries(inner, background)
     method = ("path" if others is None else "interventional") if method == "auto" else method
     output = _output(model, inner, output, method)
     if method == "path" and others is not None:
@@ -236,13 +239,17 @@ def _of_look_up(estimate: VoteLookUp, tables: Any, asked: Asked) -> Additive:
 
 
 def _calibrated(model: OOBCalibratedClassifier, found: Additive, proba: Floats) -> Additive:
-    """The values scaled to the change of the recalibrated probability; what is then lacking by :func:`matched`."""
+    """The values of a row times one factor, which comes nearest to the change of its recalibrated probabilities.
+
+    What is then lacking is divided by :func:`matched`: none with two classes, unless the factor is out of bounds.
+    """
     base = np.asarray(model.calibrator_.predict(found.base[np.newaxis]))[0]
     change = np.asarray(model.calibrator_.predict(proba)) - base
-    before, sizes = found.totals - found.base, np.abs(found.values).sum(axis=1)
-    clear = np.abs(before) > 1e-3 * sizes
-    scale = np.divide(change, before, out=np.ones(change.shape), where=clear)
-    return Additive(matched(found.values * scale[:, np.newaxis], change), base)
+    before = found.totals - found.base
+    size = (before**2).sum(axis=1)
+    factor = np.divide((change * before).sum(axis=1), size, out=np.ones(len(size)), where=size > 0)
+    factor = np.clip(factor, 0.0, MOST_FACTOR)
+    return Additive(matched(found.values * factor[:, np.newaxis, np.newaxis], change), base)
 
 
 def _cells(matrix: npt.NDArray[Any], categories: list[Any]) -> npt.NDArray[Any]:
