@@ -143,9 +143,9 @@ def test_a_missing_value_that_is_divided_adds_nothing_by_the_path():
     assert np.abs(found.values[~gaps, 0]).min() > 0
     apart = BaggedPETClassifier(6, random_state=0, missing="separate").fit(X, y).explain(X[gaps])
     assert np.abs(apart.values[:, 0]).max() > 1e-3
-    assert {reason.value for row in range(len(apart)) for reason in apart.reasons(row, None) if reason.column == "number"} == {
-        "missing"
-    }
+    assert {
+        reason.value for row in range(len(apart)) for reason in apart.reasons(row, None) if reason.column == "number"
+    } == {"missing"}
 
 
 def test_reasons_are_sorted_signed_and_said_in_words(fitted):
@@ -223,7 +223,9 @@ def test_a_saved_model_explains_the_same(tmp_path):
     import petiole
 
     X, y = problem(3, 3)
-    for number, model in enumerate((BoostedPETClassifier(max_iter=5, random_state=0), ProbabilityForestClassifier(4, random_state=0))):
+    for number, model in enumerate(
+        (BoostedPETClassifier(max_iter=5, random_state=0), ProbabilityForestClassifier(4, random_state=0))
+    ):
         model.fit(X, y).save(tmp_path / f"{number}.petiole")
         again = petiole.load(tmp_path / f"{number}.petiole")
         np.testing.assert_array_equal(again.explain(X[:9]).values, model.explain(X[:9]).values)

@@ -150,7 +150,9 @@ def test_logarithms_of_probabilities_keep_their_sums(floor):
     given = probabilities(0)
     logs = logs_of_probabilities(given, floor)
     raised = np.maximum(given.totals, floor)
-    np.testing.assert_allclose(logs.totals, np.log(raised / raised.sum(axis=1, keepdims=True)), atol=1e-15 / floor + 1e-9)
+    np.testing.assert_allclose(
+        logs.totals, np.log(raised / raised.sum(axis=1, keepdims=True)), atol=1e-15 / floor + 1e-9
+    )
 
 
 def test_logarithms_above_the_floor_are_carried_by_the_secant():

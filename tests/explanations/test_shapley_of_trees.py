@@ -86,7 +86,11 @@ def test_threads_single_precision_and_strides_change_nothing():
     X = X.astype(np.float32).astype(np.float64)
     for background in (None, X[:9]):
         expected, _ = _core.shapley_of_forest(core, tables, X, background, 1)
-        for same, n_threads in ((X.astype(np.float32), 1), (np.asfortranarray(X), 3), (np.repeat(X, 2, axis=1)[:, ::2], 2)):
+        for same, n_threads in (
+            (X.astype(np.float32), 1),
+            (np.asfortranarray(X), 3),
+            (np.repeat(X, 2, axis=1)[:, ::2], 2),
+        ):
             found, _ = _core.shapley_of_forest(core, tables, same, background, n_threads)
             assert np.array_equal(found, expected)
 

@@ -62,8 +62,8 @@ def players_of(tree, n_columns):
 def said(tree, table, row, known, other=None, node=0):
     """What a tree says of a row of which some players are known.
 
-    ``known`` is a list of sets of columns, ``table`` has a row per node, and ``other`` is the background row that stands
-    in for what is not known; without one the row is divided.
+    ``known`` is a list of sets of columns, ``table`` has a row per node, and ``other`` is the background row that
+    stands in for what is not known; without one the row is divided.
     """
     if tree.is_leaf[node]:
         return np.asarray(table[node], dtype=float)

@@ -58,7 +58,7 @@ def test_a_beeswarm_has_a_point_for_each_row_and_column(explanation):
 
 
 def test_what_cannot_be_drawn_is_refused(explanation):
-    with pytest.raises(TypeError, match="explanation is a list: pass what model.explain"):
+    with pytest.raises(TypeError, match="explanation is a list: pass what"):
         ContributionBarDisplay([])
     with pytest.raises(ValueError, match="explanation: has no rows to draw"):
         explanation[:0].plot_bar()

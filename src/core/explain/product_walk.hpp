@@ -63,8 +63,8 @@ class ProductWalk {
 
   // Adds to values (player x output). `taken` are a row's branches, `other` those of a background row; null: what is not
   // known is divided, and `unknown` has its products.
-  void add(const PointBatch& batch, const std::int32_t* taken, const std::int32_t* other, const double* unknown,
-           double scale, double* values) {
+  void add(const PointBatch& batch, const std::int32_t* taken, const std::int32_t* other, const double* unknown, double scale,
+           double* values) {
     batch_ = &batch;
     taken_ = taken;
     other_ = other;
@@ -86,7 +86,7 @@ class ProductWalk {
  private:
   struct Player {
     double known, unknown;
-    bool met = false;  // has a split on the path
+    bool met = false;       // has a split on the path
     Points inverse, slope;  // 1 / f and (known - unknown) / f
   };
 

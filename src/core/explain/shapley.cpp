@@ -148,8 +148,7 @@ struct Background {
 
   Background(const GameTree& game, const Matrix& rows) {
     std::vector<std::int32_t> taken(game.nodes().size());
-    for (std::int64_t row = 0; row < rows.n_rows; ++row)
-      (decide(game, rows, row, taken) ? whole : divided).push_back(taken);
+    for (std::int64_t row = 0; row < rows.n_rows; ++row) (decide(game, rows, row, taken) ? whole : divided).push_back(taken);
   }
 };
 
@@ -198,8 +197,7 @@ void interventional_values(const ShapleyTask& task, const Matrix& background, Th
           double* const values = own.path.values.start();
           const auto one_by_one = [&](const std::vector<std::vector<std::int32_t>>& rows) {
             for (const auto& other : rows)
-              for (const PointBatch& batch : batches)
-                own.path.walk.add(batch, taken, other.data(), nullptr, scale, values);
+              for (const PointBatch& batch : batches) own.path.walk.add(batch, taken, other.data(), nullptr, scale, values);
           };
           if (whole)
             own.walk.add(taken, scale, values);

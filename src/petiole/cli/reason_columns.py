@@ -29,7 +29,8 @@ class ReasonColumns:
         inner = model.estimator_ if isinstance(model, CostSensitiveClassifier) else model
         if n is not None and not is_explainable(inner):
             raise WrongInput(
-                f"--reasons {n}: a {type(model).__name__} has no trees to explain; use a tree, a forest or boosted trees"
+                f"--reasons {n}: a {type(model).__name__} has no trees to explain; use a tree, a forest or boosted "
+                "trees"
             )
         self._model, self._n, self._k = model, n or 0, k
         self.names = [f"{REASON}{number + 1}" for number in range(self._n)]

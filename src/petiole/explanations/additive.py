@@ -1,13 +1,14 @@
 """Answers as sums over columns, and how sums are carried through functions that are no sums.
 
-A straight line is drawn from the base to the answer. Along it a function f of several sums changes by ∫ ∇f · Δ, so each
-sum's share of the change is the mean slope on the line times its difference; for a function of one number the mean slope
-is that of the secant, (f(x) − f(base)) / (x − base). Shares of columns within a sum stay as they are. The results add up
-to the change of f whatever f is.
+A straight line is drawn from the base to the answer. Along it a function f of several sums changes by ∫ ∇f · Δ, so
+each sum's share of the change is the mean slope on the line times its difference. For a function of one number the mean
+slope is that of the secant, (f(x) − f(base)) / (x − base). Shares of columns within a sum stay as they are, and the
+results add up to the change of f whatever f is.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,7 +161,7 @@ def _mean_softmax(scores: Additive) -> Floats:
 
 
 def _correction(lacking: Floats, difference: Floats) -> Floats:
-    """What is to be added to slopes, (n_rows, n_outputs, n_inputs), for products with the difference that are larger."""
+    """What is to be added to slopes, (n_rows, n_outputs, n_inputs), so that their products with the difference grow."""
     size = (difference**2).sum(axis=1)
     scale = np.divide(difference, size[:, np.newaxis], out=np.zeros(difference.shape), where=size[:, np.newaxis] > 0)
     return np.asarray(lacking[:, :, np.newaxis] * scale[:, np.newaxis])
@@ -171,7 +172,7 @@ def _points() -> list[tuple[float, float]]:
     points, weights = np.polynomial.legendre.leggauss(N_POINTS)
     edges = np.linspace(0.0, 1.0, N_PIECES + 1)
     found = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in itertools.pairwise(edges):
         half = (high - low) / 2
         found += list(zip((low + half * (1 + points)).tolist(), (half * weights).tolist(), strict=True))
     return found

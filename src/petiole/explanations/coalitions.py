@@ -53,7 +53,9 @@ def _effects(members: npt.NDArray[np.bool_]) -> Floats:
     """How much each set's worth adds to each column's value, (n_columns, n_sets)."""
     n_columns = members.shape[1]
     sizes = members.sum(axis=1)
-    shares = np.array([factorial(size) * factorial(n_columns - size - 1) / factorial(n_columns) for size in range(n_columns)])
+    shares = np.array(
+        [factorial(size) * factorial(n_columns - size - 1) / factorial(n_columns) for size in range(n_columns)]
+    )
     joined = shares[np.maximum(sizes - 1, 0)][:, np.newaxis]
     left = shares[np.minimum(sizes, n_columns - 1)][:, np.newaxis]
     found: Floats = np.where(members, joined, -left).T

@@ -136,8 +136,8 @@ def _explainable(model: Any) -> Any:
     inner = _inner(model)
     if inner is None:
         raise ValueError(
-            f"model: a {type(model).__name__} cannot be explained; single trees, bagged trees, MOB-ESP, the probability "
-            "forest, boosted trees and OOBCalibratedClassifier around one of these can"
+            f"model: a {type(model).__name__} cannot be explained; single trees, bagged trees, MOB-ESP, the "
+            "probability forest, boosted trees and OOBCalibratedClassifier around one of these can"
         )
     return inner
 

@@ -103,11 +103,13 @@ class Explanation:
         return found[0]
 
     def importances(self, label: Any = None) -> Floats:
-        """The mean over rows of each column's absolute value for a class; without a label, also the mean over classes."""
+        """The mean over rows of each column's absolute value for a class, or over all classes, too."""
         sizes = np.abs(self.values).mean(axis=0)
         return np.asarray(sizes.mean(axis=1) if label is None else sizes[:, self.class_number(label)])
 
-    def reasons(self, row: int = 0, n: int | None = 4, *, label: Any = None, raising: bool | None = None) -> list[Reason]:
+    def reasons(
+        self, row: int = 0, n: int | None = 4, *, label: Any = None, raising: bool | None = None
+    ) -> list[Reason]:
         """Return the columns that moved the answer of a row most, the largest value first.
 
         Parameters
@@ -177,13 +179,13 @@ class Explanation:
         )
 
     def plot_bar(self, *, label: Any = None, max_display: int = 10, ax: Axes | None = None) -> Any:
-        """Draw the columns of the largest mean absolute values; see :class:`petiole.plotting.ContributionBarDisplay`."""
+        """Draw the columns that matter most; see :class:`petiole.plotting.ContributionBarDisplay`."""
         from petiole.plotting import ContributionBarDisplay
 
         return ContributionBarDisplay(self, label=label, max_display=max_display).plot(ax)
 
     def plot_waterfall(self, row: int = 0, *, label: Any = None, max_display: int = 10, ax: Axes | None = None) -> Any:
-        """Draw how the columns lead one row from the base to its answer; see :class:`petiole.plotting.WaterfallDisplay`."""
+        """Draw how the columns lead from the base to a row's answer; see :class:`petiole.plotting.WaterfallDisplay`."""
         from petiole.plotting import WaterfallDisplay
 
         return WaterfallDisplay(self, row, label=label, max_display=max_display).plot(ax)

@@ -1,11 +1,12 @@
 """Shapley values of the scores of models beside the trees: linear ones, with products of columns, and kernels.
 
-What is not known counts as average, as a missing value does in these models: its features are 0. With background rows it has
-their values.
+What is not known counts as average, as a missing value does in these models: its features are 0. With background rows
+it has their values.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,7 @@ NUMBERS_AT_ONCE = 2**21
 def explain_member(model: CrossFitted, asked: Asked, starts: Additive | None) -> Additive:
     """The scores of a member: of several models the means, which give the geometric mean of their probabilities."""
     parts = [_scores(one, asked, starts) for one in model.asked]
-    values, base = sum(part.values for part in parts), sum(part.base for part in parts)
-    return Additive(values / len(parts), base / len(parts))
+    return functools.reduce(Additive.plus, parts).scaled(1.0 / len(parts))
 
 
 def _scores(model: Any, asked: Asked, starts: Additive | None) -> Additive:
@@ -71,7 +71,9 @@ def owners_of(encoding: LinearEncoding) -> tuple[Owners, Owners]:
     of_indicators = np.zeros(len(indicators), dtype=np.int64)
     for column, chosen in zip(indicators.columns, indicators.chosen, strict=True):
         of_indicators[chosen[chosen >= 0]] = column
-    columns = [np.concatenate([once, numeric.columns[which], of_indicators]) for which in (numeric.first, numeric.second)]
+    columns = [
+        np.concatenate([once, numeric.columns[which], of_indicators]) for which in (numeric.first, numeric.second)
+    ]
     return columns[0].astype(np.intp), columns[1].astype(np.intp)
 
 

@@ -52,7 +52,7 @@ def explain_pool(estimate: PooledComponents, tables: Sequence[PartTables], asked
     starts = None
     if estimate.members.needs_starts:
         assert estimate.forest_pool is not None
-        # The members begin with logarithms of probabilities; scores that differ by the same number for all classes do as well.
+        # They are logarithms of probabilities, but for a number that is the same for all classes.
         starts = _weighted([*logs, prior], estimate.forest_pool)
     for name, model in estimate.members.models.items():
         scores = explain_member(model, asked, starts if name == "boosted" else None)

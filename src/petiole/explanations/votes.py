@@ -1,7 +1,8 @@
 """MOB-ESP's answers as sums over columns.
 
-What the forest says is p_k = Σ_j q_j · n_jk / s_j: q_j is the share of class j among the votes, or 1 for the winner, n_jk the
-mean over leaves of the frequencies that they keep for rows with the vote j, and s_j the share of leaves that have such rows.
+What the forest says is p_k = Σ_j q_j · n_jk / s_j: q_j is the share of class j among the votes, or 1 for the winner,
+n_jk the mean over leaves of the frequencies that they keep for rows with the vote j, and s_j the share of leaves that
+have such rows.
 Votes, n and s are sums over leaves, whose Shapley values are exact. A product of two of them divides its change as the
 Shapley value of the two factors does: each gets its own change times the mean of the other at both ends.
 """
@@ -24,8 +25,10 @@ Floats = npt.NDArray[np.float64]
 NOTHING = 1e-9
 
 
-def vote_tables(forest: Forest, filed: FiledVotes, oob_weight: float, n_voters: int, n_classes: int) -> _core.LeafTables:
-    """For each leaf its vote, K columns, and what it keeps: K columns that say for which votes, and K · K frequencies."""
+def vote_tables(
+    forest: Forest, filed: FiledVotes, oob_weight: float, n_voters: int, n_classes: int
+) -> _core.LeafTables:
+    """For each leaf its vote, K columns, and what it keeps: K columns that say for which votes, K · K frequencies."""
     tables = []
     for index, rows in enumerate(vote_rows(filed.tables.state(), oob_weight)):
         votes = np.asarray(forest.core.leaf_votes(index))

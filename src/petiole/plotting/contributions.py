@@ -132,7 +132,9 @@ class ContributionBarDisplay(ContributionDisplay):
             ax.barh(np.arange(len(start)), self.lengths[:, place], label=name, **style)
             start = start + self.lengths[:, place]
         if len(self.classes) > 1:
-            box = ax.legend(fontsize=SMALL_FONT, labelcolor=INK, loc="lower right", framealpha=0.85, edgecolor=frame.LIGHT)
+            box = ax.legend(
+                fontsize=SMALL_FONT, labelcolor=INK, loc="lower right", framealpha=0.85, edgecolor=frame.LIGHT
+            )
             for text in box.get_texts():
                 text.set_parse_math(False)
         names = self.explanation.class_names
@@ -143,8 +145,8 @@ class ContributionBarDisplay(ContributionDisplay):
 class WaterfallDisplay(ContributionDisplay):
     """How the columns lead one row from the base to its answer.
 
-    From the top: the columns that move it most. Bars to the right raise the answer, bars to the left lower it; each begins
-    where the one below it ends.
+    From the top: the columns that move it most. Bars to the right raise the answer, bars to the left lower it; each
+    begins where the one below it ends.
 
     Parameters
     ----------
@@ -177,7 +179,9 @@ class WaterfallDisplay(ContributionDisplay):
         starts = ends - self.steps
         colors = [RAISES if step > 0 else LOWERS for step in self.steps.tolist()]
         ax.barh(np.arange(len(ends)), self.steps, left=starts, height=0.65, color=colors, zorder=3)
-        for place, (step, start, end) in enumerate(zip(self.steps.tolist(), starts.tolist(), ends.tolist(), strict=True)):
+        for place, (step, start, end) in enumerate(
+            zip(self.steps.tolist(), starts.tolist(), ends.tolist(), strict=True)
+        ):
             if place + 1 < len(ends):
                 ax.plot([start, start], [place - 0.33, place + 1.33], color=QUIET, linewidth=0.6, zorder=2)
             ax.annotate(
@@ -199,7 +203,8 @@ class WaterfallDisplay(ContributionDisplay):
 class BeeswarmDisplay(ContributionDisplay):
     """A point for each row and column: how far the column moves the row, coloured by the column's value.
 
-    Points are light where the value is small and dark where it is large, by ranks; grey where it is missing or a category.
+    Points are light where the value is small and dark where it is large, by ranks; grey where it is missing or a
+    category.
 
     Parameters
     ----------
@@ -226,13 +231,23 @@ class BeeswarmDisplay(ContributionDisplay):
             known = ~np.isnan(ranks)
             heights = place + _spread(values)
             ax.scatter(values[~known], heights[~known], s=7, color=QUIET, linewidths=0, zorder=3)
-            ax.scatter(values[known], heights[known], s=7, c=ranks[known], cmap="viridis_r", vmin=0, vmax=1, linewidths=0, zorder=3)
+            ax.scatter(
+                values[known],
+                heights[known],
+                s=7,
+                c=ranks[known],
+                cmap="viridis_r",
+                vmin=0,
+                vmax=1,
+                linewidths=0,
+                zorder=3,
+            )
         ax.axvline(0, color=QUIET, linewidth=0.8, zorder=2)
         what = self._what(self.explanation.class_names[self.k])
         frame.write(ax, title="What moves the rows", x=f"contribution to {what}")
         words = "light: small values, dark: large, grey: no number"
-        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
-        ax.annotate(words, (0, 0), xytext=(0, -2.2 * SMALL_FONT - FONT - 6), fontsize=SMALL_FONT, color=INK, **place)
+        beneath: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
+        ax.annotate(words, (0, 0), xytext=(0, -2.2 * SMALL_FONT - FONT - 6), fontsize=SMALL_FONT, color=INK, **beneath)
 
 
 def _ranks(cells: npt.NDArray[Any]) -> Floats:
@@ -249,7 +264,9 @@ def _ranks(cells: npt.NDArray[Any]) -> Floats:
 def _spread(values: Floats) -> Floats:
     """Heights around 0, so that points that lie close together are beside each other."""
     width = np.ptp(values)
-    cells = np.zeros(len(values), dtype=np.intp) if width <= 0 else (60 * (values - values.min()) / width).astype(np.intp)
+    cells = (
+        np.zeros(len(values), dtype=np.intp) if width <= 0 else (60 * (values - values.min()) / width).astype(np.intp)
+    )
     heights = np.zeros(len(values))
     for cell in np.unique(cells).tolist():
         mine = np.flatnonzero(cells == cell)

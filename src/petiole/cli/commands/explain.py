@@ -126,10 +126,16 @@ def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Ans
     )
     sections = [answers, *_contributions(moved, k), _values(model, query), *reasons_of(model, query, k, n_trees)]
     data: dict[str, Any] = {"class": classes[k], "model": type(model).__name__}
-    data["reasons"] = [] if moved is None else [reason._asdict() for reason in moved.reasons(0, n_reasons, label=moved.class_names[k])]
+    data["reasons"] = (
+        []
+        if moved is None
+        else [reason._asdict() for reason in moved.reasons(0, n_reasons, label=moved.class_names[k])]
+    )
     data["probabilities"] = dict(zip(classes, proba.tolist(), strict=True))
     data |= {section.key or section.title: section.to_dict() for section in sections[1:]}
-    return Answer(sections, [headline, *([] if moved is None else [moved.words(0, n_reasons, label=moved.class_names[k])])], data)
+    return Answer(
+        sections, [headline, *([] if moved is None else [moved.words(0, n_reasons, label=moved.class_names[k])])], data
+    )
 
 
 def _contributions(moved: Explanation | None, k: int) -> list[Section]:
@@ -141,8 +147,8 @@ def _contributions(moved: Explanation | None, k: int) -> list[Section]:
     rows = [["(no column known)", "", f"{moved.base_values[k]:.4f}"]]
     rows += [[reason.column, reason.value, f"{reason.contribution:+.4f}"] for reason in reasons]
     note = (
-        "Shapley values: the mean effect of each column over all orders in which columns become known. They describe the "
-        "model, not causes."
+        "Shapley values: the mean effect of each column over all orders in which columns become known. They describe "
+        "the model, not causes."
     )
     header = ["column", "value", f"adds to P({label})"]
     return [Section("What each column adds", header, rows, note, "contributions", most=MOST_COLUMNS)]
