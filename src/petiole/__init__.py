@@ -7,7 +7,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from petiole import comparison, datasets, decisions, metrics, smoothing
+    from petiole import comparison, conformal, datasets, decisions, metrics, smoothing
     from petiole._classifiers.bagging import BaggedPETClassifier
     from petiole._classifiers.boosted import BoostedPETClassifier
     from petiole._classifiers.constant import ConstantClassifier
@@ -42,6 +42,7 @@ __all__ = [
     "Tree",
     "__version__",
     "comparison",
+    "conformal",
     "datasets",
     "decisions",
     "from_sklearn",

@@ -23,7 +23,7 @@ def contributions(model: Any, table: Any) -> Explanation | None:
 
 
 class ReasonColumns:
-    """Adds so many columns of reasons, for one class or for the most probable class of each row."""
+    """Adds columns of reasons, for one class or for the most probable class of each row."""
 
     def __init__(self, model: Any, n: int | None, k: int | None) -> None:
         inner = model.estimator_ if isinstance(model, CostSensitiveClassifier) else model

@@ -1,4 +1,4 @@
-"""``petiole explain``: why a row gets its probability."""
+"""``petiole explain``: why a row has its probability."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def explain(
     label: Annotated[
         str | None,
         typer.Option(
-            "--class", metavar="CLASS", help="The class to explain; by default the likeliest.", show_default=False
+            "--class",
+            metavar="CLASS",
+            help="The class to explain; by default the most probable one.",
+            show_default=False,
         ),
     ] = None,
     trees: Annotated[
@@ -62,7 +65,7 @@ def explain(
         fitted = load_model(model, 1)
         column, _, value = (by_id or "").partition("=")
         if (row is None) == (by_id is None) or (by_id is not None and not column):
-            raise WrongInput("say which row: either --row N or --id COLUMN=VALUE")
+            raise WrongInput("name a row: either --row N or --id COLUMN=VALUE")
         roles = make_roles(
             ids=[column] if column else (),
             drop=drop,
@@ -139,7 +142,7 @@ def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Ans
 
 
 def _contributions(moved: Explanation | None, k: int) -> list[Section]:
-    """What moved the probability from that of all rows to that of this one."""
+    """The contributions of columns to the difference between the base value and this row's probability."""
     if moved is None:
         return []
     label = moved.class_names[k]
@@ -155,7 +158,7 @@ def _contributions(moved: Explanation | None, k: int) -> list[Section]:
 
 
 def _values(model: Any, query: Any) -> Section:
-    """The row as the model read it."""
+    """The row as read by the model."""
     from petiole.cli.io.model_columns import find_encoder
 
     encoder = find_encoder(model)
