@@ -33,6 +33,7 @@ void bind_boost(nb::module_& m);
 void bind_estimate(nb::module_& m);
 void bind_lazy(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_explain(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
 nb::dict to_arrays(Tree&& tree);

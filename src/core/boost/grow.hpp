@@ -11,7 +11,7 @@ struct GrownTree {
   struct Node {
     Split split;
     std::int32_t left = -1;  // -1: leaf
-    double value = 0;
+    double value = 0, weight = 0;
     std::vector<std::uint8_t> right;  // the side of each code; the last is for missing values
   };
   std::vector<Node> nodes;

@@ -37,6 +37,7 @@ class SplitSearch {
 
   // The number that a leaf adds to the scores of its rows.
   double leaf_value(const Sum& total) const;
+  double weight(const Sum& total) const { return units_.weight(total); }
   // Whether a node with this sum may be split at all.
   bool is_large_enough(const Sum& total) const;
 
