@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
@@ -110,12 +111,19 @@ def thread_count(n_jobs: int | None) -> int:
 
     More than a few threads per processor would only take time to start, so their number is limited.
     """
-    if n_jobs is None:
+    if n_jobs is None or n_jobs == 1:
         return 1
     import joblib  # imported late, so that importing petiole is fast
 
-    most = max(MOST_THREADS, 4 * int(joblib.cpu_count()))
-    return min(int(joblib.effective_n_jobs(n_jobs)), most)
+    return min(int(joblib.effective_n_jobs(n_jobs)), max(MOST_THREADS, 4 * processor_count()))
+
+
+@functools.cache
+def processor_count() -> int:
+    """How many processors this process may use. Asking takes longer than predicting a row, so it is asked once."""
+    import joblib
+
+    return int(joblib.cpu_count())
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:

@@ -14,6 +14,7 @@ from petiole._boosting.growing import BoostedFolds, boost, boost_folds
 from petiole._boosting.plan import BoostingPlan, check_bins
 from petiole._boosting.trees import BoostedTrees
 from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns
+from petiole._classifiers.explaining import Explainable
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.rows import EncodedRows
 from petiole._table.weights import check_meaning
@@ -26,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 MOST_CATEGORIES = 65_535
 
 
-class BoostedPETClassifier(TreeBasedClassifier):
+class BoostedPETClassifier(Explainable, TreeBasedClassifier):
     """Boosted trees whose number of rounds is chosen on rows they have not seen.
 
         P(k | x)  =  softmax(F(x))_k,      F(x)  =  log prior + Σ_t V_t(x)
