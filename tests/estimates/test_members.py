@@ -262,7 +262,7 @@ def test_rows_are_asked_that_members_were_not_fitted_on():
 
 @pytest.mark.parametrize(
     ("n_rows", "n_classes", "expected"),
-    [(1000, 2, 200), (13_000, 2, 1000), (13_000, 26, 88), (100_000, 2, 300), (10**7, 7, 50)],
+    [(1000, 2, 200), (13_000, 2, 1000), (13_000, 26, 177), (100_000, 2, 600), (10**7, 7, 50)],
 )
 def test_rounds_of_boosting_are_bounded_by_rows_and_classes(n_rows, n_classes, expected):
     rows = EncodedRows(

@@ -35,7 +35,7 @@ NEARLY_SURE, ENOUGH_ROWS = 0.04, 2_000
 # So many rows of each class are taken in any case.
 LEAST_OF_CLASS = 20
 # The work of logistic regressions, and of boosting as rows × scores × rounds, which leaves FEWEST_ROUNDS at least.
-LINEAR_PRODUCTS, BOOSTING_STEPS, FEWEST_ROUNDS = 3_000_000, 30_000_000, 50
+LINEAR_PRODUCTS, BOOSTING_STEPS, FEWEST_ROUNDS = 3_000_000, 60_000_000, 50
 
 
 @dataclass(frozen=True)
