@@ -1,4 +1,4 @@
-"""Large tables: trees are kept small, which is chosen by out-of-bag rows; small tables are as they were."""
+"""Large tables: trees are kept small, which is chosen on out-of-bag rows; small tables are as they were."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_files_warm_starts_and_single_trees_know_the_choice(few_are_many, tmp_pa
     X, y = problem(1500, 0.5)
     model = forest(warm_start=True, verbose=1).fit(X, y)
     told = capsys.readouterr().out
-    assert "1,500 rows are many: leaves have at least" in told and "columns 255 bins" in told
+    assert "large table (1,500 rows): leaves have at least" in told and "columns 255 bins" in told
     model.save(tmp_path / "m.petiole")
     again = petiole.load(tmp_path / "m.petiole")
     assert (again.min_samples_leaf_, again.max_bins_) == (model.min_samples_leaf_, 255)
@@ -187,7 +187,7 @@ def test_a_large_table_has_the_trees_that_it_needs(few_are_many, tmp_path, capsy
     monkeypatch.setattr(plan, "grow_range", noted)
     model = ProbabilityForestClassifier(members=("forest",), random_state=0, verbose=1, min_samples_leaf=5).fit(X, y)
     assert model.n_estimators_ == len(model.trees_) < 256
-    assert f"{model.n_estimators_} trees are enough (chosen by out-of-bag rows)" in capsys.readouterr().out
+    assert f"{model.n_estimators_} trees are enough (chosen on out-of-bag rows)" in capsys.readouterr().out
     ranges = sorted((first, end) for seed, first, end in grown if seed == model.seed_)
     assert ranges == [(0, 16), (16, 32), *([(32, model.n_estimators_ // 2)] if model.n_estimators_ > 64 else [])]
     same = ProbabilityForestClassifier(model.n_estimators_, members=("forest",), random_state=0, min_samples_leaf=5)

@@ -59,7 +59,6 @@ def test_fit_does_not_learn_from_a_customer_number(folder):
 
 def test_the_readmes_recipe_works_and_no_probability_depends_on_the_customer_number(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("petiole.report.writing._plotly", lambda: "")
     quick = {"compare": ("-m", "pet,naive-bayes", "--folds", 2, "-j", 1), "fit": ("--set", "n_estimators=10", "-j", 1)}
     lines = [line.partition(" #")[0] for line in README.read_text(encoding="utf-8").splitlines()]
     recipe = [shlex.split(line)[1:] for line in lines if "loans" in line and line.startswith("petiole ")]
@@ -67,7 +66,7 @@ def test_the_readmes_recipe_works_and_no_probability_depends_on_the_customer_num
     for words in recipe:
         told = run(*words, *quick.get(words[0], ()), *(() if words[0] in ("explain",) else ("-q",)))
     assert "Raised by" in told.stdout and Path("page.html").exists()
-    first = read(Path("answers.csv").read_text())
+    first = read(Path("predictions.csv").read_text())
     frame = pd.read_csv("loans.csv")
     assert [row["customer"] for row in first] == frame["customer"].astype(str).tolist()
     frame.assign(customer=frame["customer"].iloc[::-1].to_numpy()).to_csv("other.csv", index=False)
@@ -84,7 +83,7 @@ def test_a_column_that_the_user_calls_a_feature_stays(folder, option):
 def test_a_table_of_nothing_but_identifiers_is_refused(folder):
     loans()[["customer", "defaulted"]].to_csv("short.csv", index=False)
     line = refused("fit", "short.csv", "-t", "defaulted", "-o", "m.petiole")
-    assert line.startswith("short.csv has nothing to learn from: in 'customer' nearly every row has a value of its own")
+    assert line.startswith("short.csv has no features: in 'customer' nearly every row has a value of its own")
     assert line.endswith("name features with --numeric or --nominal")
     run("fit", "short.csv", "-t", "defaulted", "--numeric", "customer", *QUICK, "-q", "-o", "m.petiole")
 
@@ -139,7 +138,7 @@ def test_an_id_that_is_an_input_is_refused(folder, command):
     line = refused(command, "m.petiole", "loans.csv", "--id", *options[command])
     assert line == (
         "--id customer: is an input of the model, so its probabilities depend on it: fit it again with --id customer, "
-        "or leave the option away"
+        "or leave the option out"
     )
 
 

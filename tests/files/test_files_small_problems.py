@@ -12,6 +12,7 @@ import petiole
 from file_models import answers, assert_same_answers
 from petiole import calibrators as maps
 from petiole._classifiers.oob_calibrated import METHODS
+from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.files import ModelFileError, save
 from petiole.files.registry import MODULE_OF, class_named
@@ -94,6 +95,9 @@ MODELS = {
     "CostSensitiveClassifier": lambda rng: petiole.CostSensitiveClassifier(petiole.PETClassifier(**growth(rng))),
     "ExpectedProfitClassifier": lambda rng: ExpectedProfitClassifier(petiole.PETClassifier(**growth(rng))),
     "OOBCalibratedClassifier": lambda rng: petiole.OOBCalibratedClassifier(bagged(rng), method=pick(rng, *METHODS)),
+    "ConformalClassifier": lambda rng: ConformalClassifier(
+        bagged(rng), method=pick(rng, "lac", "aps", "raps"), per_class=bool(rng.integers(2)), random_state=0
+    ),
     "BoostedPETClassifier": lambda rng: petiole.BoostedPETClassifier(
         max_iter=int(rng.integers(1, 9)),
         n_folds=int(rng.integers(2, 6)),
@@ -133,7 +137,8 @@ def test_whatever_a_calibrator_learns_can_be_saved(name, tmp_path):
         y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_rows)])[:n_rows]
         model = getattr(maps, name)()
         try:
-            model.fit(scores, y, rng.choice([1 / 3, 1.0, 2.0], n_rows))
+            columns = (scores,) if name == "GroupCalibrator" else ()
+            model.fit(scores, y, *columns, rng.choice([1 / 3, 1.0, 2.0], n_rows))
         except ValueError:
             continue
         comes_back(model, scores, tmp_path / "model.petiole")

@@ -29,6 +29,7 @@ from petiole import (
     from_sklearn,
 )
 from petiole._classifiers.oob_calibrated import METHODS
+from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier, with_abstention
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, PerLevel, Raw
 
@@ -392,6 +393,7 @@ def _random_calibrator(draw: Draw) -> Any:
         lambda: calibrators.TemperatureCalibrator(draw.one(*floors)),
         lambda: calibrators.BinningCalibrator(draw.one(1, 2, 10, 10**6)),
         calibrators.VennAbersCalibrator,
+        lambda: calibrators.GroupCalibrator(draw.one("columns", "tree"), draw.one("auto", *penalties), draw.one(1, 50)),
         lambda: calibrators.VectorScalingCalibrator(draw.one(*penalties), draw.one(*floors)),
         lambda: calibrators.StructuredMatrixCalibrator(*(draw.one(*penalties) for _ in range(3)), draw.one(*floors)),
         lambda: calibrators.QuadraticCalibrator(draw.one(*penalties), draw.one(*floors), draw.one(True, False)),
@@ -407,6 +409,21 @@ def _oob_calibrated(draw: Draw, problem: Problem) -> Subject:
     )
     method = draw.one(*METHODS) if draw.chance(0.5) else _random_calibrator(draw)
     return _ordinary(OOBCalibratedClassifier(ensemble, method))
+
+
+def _conformal(draw: Draw, problem: Problem) -> Subject:
+    inner = draw.one(_bagged, _mob_esp, _probability_forest, _pet)(draw, problem)
+    options = {
+        "method": lambda: draw.one("lac", "aps", "raps"),
+        "per_class": lambda: True,
+        "by": lambda: 0,
+        "calibration": lambda: draw.one("auto", 2, 0.5),
+        "randomised": lambda: False,
+        "allow_empty": lambda: False,
+        "penalty": lambda: draw.one(*NUMBERS),
+    }
+    chosen = {name: make() for name, make in options.items() if draw.chance(0.4)}
+    return _ordinary(ConformalClassifier(inner, draw.one(0.9, 0.5, 1e-9, 1 - 1e-9), random_state=draw.seed(), **chosen))
 
 
 class Converted(BaseEstimator):
@@ -482,13 +499,20 @@ def _calibrator(draw: Draw, problem: Problem) -> Subject:
         return made[:, 1] if n_classes == 2 and seed % 2 else made
 
     def fit(model: Any, X: Any, y: Any, weights: Any) -> Any:
-        return model.fit(scores(len(y), 0), y, weights)
+        given = scores(len(y), 0)
+        return model.fit(given, y, *_columns(model, given), weights)
 
     def ask(model: Any, X: Any) -> np.ndarray:
-        found = model.predict(scores(len(X), 1))
+        given = scores(len(X), 1)
+        found = model.predict(given, *_columns(model, given))
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
 
     return Subject("calibrators", model, fit, ask)
+
+
+def _columns(model: Any, scores: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The groups of a calibrator that has some: ranges of the scores."""
+    return (scores.reshape(len(scores), -1),) if isinstance(model, calibrators.GroupCalibrator) else ()
 
 
 def _fit(model: Any, X: Any, y: Any, weights: Any) -> Any:
@@ -522,6 +546,7 @@ MAKERS: dict[str, Callable[[Draw, Problem], Subject]] = {
     "CostSensitiveClassifier": _making(_cost_sensitive),
     "ExpectedProfitClassifier": _profit,
     "OOBCalibratedClassifier": _oob_calibrated,
+    "ConformalClassifier": _conformal,
     "calibrators": _calibrator,
     "from_ensemble": _from_ensemble,
     "from_sklearn": _from_sklearn,

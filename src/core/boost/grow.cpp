@@ -8,7 +8,7 @@
 namespace petiole::boosting {
 namespace {
 
-// Starting threads costs as much as so many additions to histograms.
+// Starting threads takes as long as this many additions to histograms.
 constexpr std::size_t kWorkPerStart = 1 << 16;
 
 template <class F>
@@ -25,6 +25,7 @@ void GrownTree::append_to(BoostedTrees& trees, const BoostColumns& columns) cons
   for (const Node& node : nodes) {
     trees.add_node();
     trees.value.back() = node.value;
+    trees.weight.back() = node.weight;
     if (node.left >= 0) {
       const BoostColumns::Column& column = columns[node.split.column];
       trees.feature.back() = node.split.column;
@@ -98,6 +99,7 @@ GrownTree TreeGrower::grow(const std::vector<Sum>& sums, RowWindows& training, R
   Sum total{};
   for (const RowId row : rows) total += sums[row];
   tree.nodes[0].value = search_.leaf_value(total);
+  tree.nodes[0].weight = search_.weight(total);
   Leaf root{0, 0, total, {}, {}};
   if (may_split(total, 0)) root.histogram = count(rows, sums, pool);
   add_leaf(std::move(root), pool);
@@ -153,7 +155,7 @@ std::size_t TreeGrower::best_leaf() const {
   return best;
 }
 
-// The rows of the smaller child are counted; what the parent has besides is the other child's.
+// The rows of the smaller child are counted; the rest of the parent's histogram is the other child's.
 void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindows& training, RowWindows& followers,
                             GrownTree& tree, ThreadPool& pool) {
   GrownTree::Node& node = tree.nodes[leaf.node];
@@ -166,7 +168,11 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
   const auto first = static_cast<std::size_t>(node.left);
   Leaf children[] = {{first, leaf.depth + 1, leaf.split.left, {}, {}},
                      {first + 1, leaf.depth + 1, leaf.total - leaf.split.left, {}, {}}};
-  for (const Leaf& child : children) tree.nodes.emplace_back().value = search_.leaf_value(child.total);
+  for (const Leaf& child : children) {
+    GrownTree::Node& of_child = tree.nodes.emplace_back();
+    of_child.value = search_.leaf_value(child.total);
+    of_child.weight = search_.weight(child.total);
+  }
   const bool splittable[] = {may_split(children[0].total, children[0].depth),
                              may_split(children[1].total, children[1].depth)};
   const int smaller = training.rows(first).size() <= training.rows(first + 1).size() ? 0 : 1, larger = 1 - smaller;
@@ -187,7 +193,7 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
   }
 }
 
-// Keeps a leaf among those to be split if there is a split for it.
+// Adds a leaf to those to be split if there is a split for it.
 void TreeGrower::add_leaf(Leaf&& leaf, ThreadPool& pool) {
   if (leaf.histogram.empty()) return;
   find_split(leaf, pool);

@@ -1,12 +1,13 @@
 // One table per tree with a row of numbers for each leaf.
 //
 // Most leaves of a large tree hold few of many classes. A table is kept as lists of what is not zero where that is much
-// smaller, and as it is otherwise: with two classes lists would not pay.
+// smaller, and as it is otherwise: with two classes lists would not be smaller.
 #pragma once
 
 #include <algorithm>
 #include <numeric>
 
+#include "base/prefetch.hpp"
 #include "forest/forest.hpp"
 
 namespace petiole {
@@ -18,7 +19,7 @@ class LeafTables {
     for (const std::size_t n : n_leaves) trees_.push_back({n, std::vector<double>(n * n_columns, 0.0), {}, {}});
   }
 
-  // With room for nothing yet: each tree is to be set.
+  // Without tables yet: each tree has to be set.
   static LeafTables unset(std::size_t n_columns, const std::vector<std::size_t>& n_leaves) {
     LeafTables tables(n_columns, {});
     for (const std::size_t n : n_leaves) tables.trees_.push_back({n, {}, {}, {}});
@@ -114,6 +115,7 @@ class LeafTables {
   void add_rows(std::size_t tree, const LeafId* leaves, std::size_t n, double* to) const {
     const OfTree& of_tree = trees_[tree];
     for (std::size_t r = 0; r < n; ++r, to += n_columns_) {
+      if (r + kAhead < n && leaves[r + kAhead] >= 0) prefetch(of_tree.address(leaves[r + kAhead], n_columns_));
       if (leaves[r] < 0) continue;
       const auto leaf = static_cast<std::size_t>(leaves[r]);
       if (of_tree.is_list()) {
@@ -199,6 +201,8 @@ class LeafTables {
   }
 
  private:
+  static constexpr std::size_t kAhead = 8;  // rows between the prefetch of a leaf's numbers and their use
+
   struct Item {
     double value;
     std::uint32_t column;
@@ -210,6 +214,11 @@ class LeafTables {
     std::vector<Item> items;
 
     bool is_list() const { return !start.empty(); }
+    const void* address(LeafId leaf, std::size_t n_columns) const {
+      const auto at = static_cast<std::size_t>(leaf);
+      if (is_list()) return items.data() + start[at];
+      return dense.data() + at * n_columns;
+    }
   };
 
   bool lists_pay(std::size_t n_leaves, std::size_t n_items) const {

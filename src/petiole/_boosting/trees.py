@@ -1,4 +1,4 @@
-"""Boosted trees as a value: what all trees add up to is a score for each class."""
+"""Boosted trees as a value: the sum over trees is a score for each class."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from scipy.special import softmax
 from petiole import _core
 from petiole._table.rows import MAX_CLASSES
 from petiole.files import checks
-from petiole.files.checks import require
+from petiole.files.checks import maybe, require
 from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.uint8]
 
-# Scores and what leaves add to them stay below this, so that no sum overflows.
+# Scores and the values of leaves stay below this, so that no sum overflows.
 LARGEST_SCORE = 1e9
 
 
@@ -34,13 +34,13 @@ def _flags(value: Any) -> None:
 class BoostedTrees(Savable):
     """Trees whose leaves hold scores, not counts: P(class | x) = softmax(base + Σ over trees of W(tree, x) · V(tree)).
 
-    With two classes there is one tree a round, which adds to the log-odds of the second; with K classes tree t adds to
-    the score of class t modulo K. Nodes of all trees stand one after the other, parents before children.
+    With two classes there is one tree per round, which adds to the log-odds of the second; with K classes tree t adds
+    to the score of class t modulo K. Nodes of all trees are stored one after another, parents before children.
 
     Attributes
     ----------
     base : array of float64
-        The score of each class that every row begins with.
+        The initial score of each class.
     n_features : int
     node_start : array of int32
         The first node of each tree, and the number of all nodes.
@@ -50,15 +50,17 @@ class BoostedTrees(Savable):
     threshold : array of float64
         Larger values go right; NaN where the split is by categories.
     missing_right : array of uint8
-        Whether missing values, and categories never seen, go right.
+        Whether missing values, and categories that did not occur in training, go right.
     category_start : array of int32
         Where each node's table of categories begins in ``category_right``, and the end.
     category_right : array of uint8
         Whether a category goes right.
     value : array of float64
-        What a leaf adds to the score.
+        The number that a leaf adds to the score.
     gain : array of float64
-        What a split took off the training loss, by the quadratic approximation and times two.
+        Twice the decrease of the training loss by a split, in the quadratic approximation.
+    weight : array of float64, optional
+        The weight of the rows that a node was grown on; trees from files of earlier versions have none.
     """
 
     base: Floats
@@ -72,6 +74,7 @@ class BoostedTrees(Savable):
     category_right: Flags
     value: Floats
     gain: Floats
+    weight: Floats | None = None
 
     _saved = checks.fields(
         base=checks.floats(1, -LARGEST_SCORE, LARGEST_SCORE),
@@ -85,6 +88,7 @@ class BoostedTrees(Savable):
         category_right=_flags,
         value=checks.floats(1, -LARGEST_SCORE, LARGEST_SCORE),
         gain=checks.floats(1, 0.0),
+        weight=maybe(checks.floats(1, 0.0, checks.LARGEST)),
     )
 
     def __post_init__(self) -> None:
@@ -108,7 +112,7 @@ class BoostedTrees(Savable):
 
     @property
     def n_scores(self) -> int:
-        """How many trees there are in a round."""
+        """The number of trees in a round."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
@@ -140,11 +144,13 @@ class BoostedTrees(Savable):
         """The first rounds only."""
         n_nodes = self.node_start[n_rounds * self.n_scores]
         per_node = ("feature", "left", "threshold", "missing_right", "value", "gain")
+        weight = None if self.weight is None else self.weight[:n_nodes]
         return replace(
             self,
             node_start=self.node_start[: n_rounds * self.n_scores + 1],
             category_start=self.category_start[: n_nodes + 1],
             category_right=self.category_right[: self.category_start[n_nodes]],
+            weight=weight,
             **{name: getattr(self, name)[:n_nodes] for name in per_node},
         )
 
@@ -153,7 +159,7 @@ class BoostedTrees(Savable):
         """A model without trees."""
         whole, byte, number = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8), np.empty(0)
         start = np.zeros(1, dtype=np.int32)
-        return cls(base, n_features, start, whole, whole, number, byte, start, byte, number, number)
+        return cls(base, n_features, start, whole, whole, number, byte, start, byte, number, number, number)
 
     @classmethod
     def mean_of(cls, models: Sequence[BoostedTrees]) -> BoostedTrees:
@@ -163,13 +169,33 @@ class BoostedTrees(Savable):
         """
         share = 1 / len(models)
         joined = {name: np.concatenate([getattr(model, name) for model in models]) for name in _JOINED}
+        weights = [model.weight for model in models if model.weight is not None]
         return cls(
             base=np.mean([model.base for model in models], axis=0),
             n_features=models[0].n_features,
             node_start=_joined_starts([model.node_start for model in models]),
             category_start=_joined_starts([model.category_start for model in models]),
+            weight=np.concatenate(weights) if len(weights) == len(models) else None,
             **joined | {"value": joined["value"] * share, "gain": joined["gain"] * share},
         )
+
+    def tree_arrays(self, index: int) -> dict[str, npt.NDArray[Any]]:
+        """One tree with the names that the arrays of trees of counts have; no weight is known of trees without any."""
+        first, end = self.node_start[index], self.node_start[index + 1]
+        feature = self.feature[first:end]
+        is_split = feature >= 0
+        categories = self.category_start[first : end + 1]
+        weight = np.ones(end - first) if self.weight is None else self.weight[first:end]
+        return {
+            "feature": feature,
+            "threshold": self.threshold[first:end],
+            "child_start": np.concatenate([[0], np.cumsum(2 * is_split)]).astype(np.int32),
+            "child_nodes": (self.left[first:end][is_split, np.newaxis] + np.arange(2)).ravel().astype(np.int32),
+            "missing_branch": np.where(is_split, self.missing_right[first:end], -1).astype(np.int32),
+            "category_start": categories - categories[0],
+            "category_branch": self.category_right[categories[0] : categories[-1]].astype(np.int32),
+            "inbag_class_counts": weight[:, np.newaxis].copy(),
+        }
 
     def feature_gains(self) -> Floats:
         """The sum of the gains of each feature's splits."""
@@ -183,7 +209,8 @@ class BoostedTrees(Savable):
         return _core.BoostRouter(arrays, self.n_scores, self.n_features)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in state.items() if value is not None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -200,6 +227,7 @@ class BoostedTrees(Savable):
         require((len(state["node_start"]) - 1) % n_scores == 0, "node_start: must be a tree per score in every round")
         _check_starts("category_start", state["category_start"], len(state["category_right"]))
         require(len(state["category_start"]) == n_nodes + 1, "category_start: must be one per node, and the end")
+        require("weight" not in state or len(state["weight"]) == n_nodes, "weight: must be one per node")
         _check_nodes(state)
         sums = np.abs(state["value"]).sum() + np.abs(state["base"]).max()
         require(sums <= LARGEST_SCORE and state["gain"].sum() <= checks.LARGEST, "value, gain: must have smaller sums")
@@ -209,7 +237,7 @@ _JOINED = ("feature", "left", "threshold", "missing_right", "category_right", "v
 
 
 def _joined_starts(starts: Sequence[Ints]) -> Ints:
-    """Offsets of several lists as those of the lists one after the other."""
+    """Offsets of several lists as those of the concatenated lists."""
     sizes = np.concatenate([np.diff(of_one) for of_one in starts])
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
@@ -230,7 +258,7 @@ def _check_nodes(state: dict[str, Any]) -> None:
     require((left[~splits] == -1).all(), "left: must be -1 at leaves")
     inside = (left[splits] > number[splits]) & (left[splits].astype(np.int64) + 1 < size[splits])
     require(inside.all(), "left: must be a later node of the same tree")
-    # Each node but the root is a child once: then all are reached, and on one way only.
+    # Each node but the root is a child once: then all are reached, on exactly one path.
     first = np.repeat(state["node_start"][:-1], sizes)[splits].astype(np.int64) + left[splits]
     named = np.bincount(np.concatenate([first, first + 1]), minlength=len(feature))
     require((named == (number > 0)).all(), "left: every node but the root must be the child of one other")

@@ -1,11 +1,13 @@
-"""Rows in the leaves of a forest, and what can be asked about them there.
+"""Rows in the leaves of a forest, and the statistics of these leaves.
 
-Estimates do not need to know how the rows came to their leaves. They are sent down the trees as they are here, and with
-noise on their values in :mod:`petiole._dual`.
+Estimates do not depend on how the rows got to their leaves: here they are routed as they are, and in
+:mod:`petiole._dual` with noise on their values.
 """
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +31,19 @@ class FiledVotes(NamedTuple):
     ballot: _core.Ballot
 
 
+@dataclass(frozen=True, eq=False)
+class PooledTables:
+    """MOB-ESP's leaf matrices and other tables of the same leaves, which are looked up together."""
+
+    filed: FiledVotes
+    tables: _core.LeafTables
+
+    @functools.cached_property
+    def leaves(self) -> _core.PooledLeaves | None:
+        """All of it in one small record for each leaf, made when first asked for; None if that cannot be."""
+        return _core.PooledLeaves.of(self.filed.tables, self.tables, self.filed.ballot)
+
+
 class Queries(Protocol):
     """New rows in the leaves of one forest."""
 
@@ -41,12 +56,15 @@ class Queries(Protocol):
         """The frequencies that leaves keep for the vote of the first trees, NaN where there are none; and the means of
         tables."""
 
+    def look_up_together(self, pooled: PooledTables) -> tuple[Floats, Floats]:
+        """The same where all trees vote and rows are shared between the votes."""
+
     def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
-        """The probabilities by a model that is no forest; ``starts`` are the scores that it begins with, if any."""
+        """The probabilities by a model that is not a forest; ``starts`` are its initial scores, if any."""
 
 
 class UnseenRows(Protocol):
-    """Training rows in the leaves of one forest, each asked only in trees that have not seen it."""
+    """Training rows in the leaves of one forest, each predicted only by trees that have not seen it."""
 
     def means(self, tables: _core.LeafTables, rows: Positions | None = None) -> Floats:
         """The mean over trees of the tables' rows; NaN where all trees have seen a row."""
@@ -59,11 +77,11 @@ class UnseenRows(Protocol):
         left."""
 
     def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
-        """The probabilities by a model that is no forest, each row asked in a fold that it was kept out of."""
+        """The probabilities by a model that is not a forest, each row predicted by the fold that held it out."""
 
 
 class PlainQueries:
-    """Queries that are sent down the trees as they are."""
+    """Queries that are routed without noise."""
 
     def __init__(self, forest: Forest, matrix: npt.NDArray[Any], n_threads: int) -> None:
         self.router = forest.router
@@ -81,6 +99,15 @@ class PlainQueries:
         _, _, proba, means = filed.tables.look_up(
             self.router, self.matrix, filed.ballot, n_voters, which, tables, self.n_threads
         )
+        return proba, means
+
+    def look_up_together(self, pooled: PooledTables) -> tuple[Floats, Floats]:
+        filed, leaves = pooled.filed, pooled.leaves
+        if leaves is not None:
+            return leaves.look_up(self.router, self.matrix, filed.ballot, self.n_threads)
+        n_trees = self.router.n_trees
+        proba, means = self.look_up(filed, n_trees, _core.VoteRows.shared, pooled.tables)
+        assert means is not None
         return proba, means
 
     def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
@@ -155,6 +182,6 @@ def filled(proba: Floats, instead: Floats) -> Floats:
 
 
 def lost_rows(proba: Floats) -> Positions | None:
-    """The positions of rows that are NaN; None if there is none, which is the rule."""
+    """The positions of rows that are NaN; None if there is none, which is the usual case."""
     lost = np.isnan(proba[:, 0])
     return np.flatnonzero(lost).astype(np.uint32) if lost.any() else None

@@ -17,7 +17,7 @@ from petiole._table.columns import (
     encode_column,
     learn_column,
 )
-from petiole._table.dates import PARTS, DateColumn
+from petiole._table.dates import PARTS, DateColumn, part_text
 from petiole._table.frames import (
     Array,
     Names,
@@ -62,7 +62,9 @@ def _check_saved_column(column: Any) -> None:
         require(known and known == column["parts"], f"parts: must be some of {[*PARTS]}, in this order")
     elif part == "categories":
         checks.labels(column["categories"])
-        sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
+        sorts = (
+            column["categories"].dtype.kind in "biuf"
+        )  # categories of these types use binary search, others a dictionary
         require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
 
 
@@ -92,7 +94,7 @@ class FeatureEncoder(Savable):
     n_categories : int32 array
         Number of categories of each feature, 0 for a numeric one.
     table_format : dict or None
-        How the cells of a file were read, if the table came from one.
+        How the cells were read, if the table was read from a file.
 
     Examples
     --------
@@ -180,6 +182,33 @@ class FeatureEncoder(Savable):
         self.__init__(columns, state["feature_names"], state["owner"])  # type: ignore[misc]
         self.table_format = state.get("table_format")
 
+    @property
+    def date_parts(self) -> list[str | None]:
+        """For each feature which part of a date it is, None if it is none."""
+        parts: list[str | None] = []
+        for column in self.columns:
+            parts += column.parts if isinstance(column, DateColumn) else [None]
+        return parts
+
+    def value_text(self, feature: int, value: float) -> str:
+        """A cell of the matrix as text: the name of a category, a date, a number.
+
+        >>> encoder, matrix = FeatureEncoder.fit([[1.5, "red"], [2.5, "blue"], [None, "red"]])
+        >>> encoder.value_text(0, 1.5), encoder.value_text(1, 1.0), encoder.value_text(0, float("nan"))
+        ('1.5', 'red', 'missing')
+        """
+        if np.isnan(value):
+            return "missing"
+        categories, part = self.categories[feature], self.date_parts[feature]
+        if categories is not None:
+            return str(categories[int(value)])
+        return f"{value:.6g}" if part is None else part_text(part, value)
+
+    def date_text(self, feature: int, value: float) -> str | None:
+        """A number of a feature that is a part of a date, in words; None of other features."""
+        part = self.date_parts[feature]
+        return None if part is None else part_text(part, value)
+
     def transform(self, X: Any) -> Array:
         """Encode new data by the columns of the training data, taken by position."""
         # The case of a single row at prediction time comes first, because it has to be fast.
@@ -250,7 +279,7 @@ def _with_parts(matrix: Array, dates: dict[int, Array]) -> Array:
 
 
 def _format_of(X: Any) -> dict[str, Any] | None:
-    """How the file was read that a frame of pandas comes from."""
+    """How the file of a pandas frame was read."""
     attributes = getattr(X, "attrs", None)
     found = attributes.get(ATTRIBUTE) if isinstance(attributes, dict) else None
     return found if isinstance(found, dict) else None

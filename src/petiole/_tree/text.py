@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +26,10 @@ class Words:
         feature_names: Sequence[Any] | None = None,
         class_names: Sequence[Any] | None = None,
         categories: Sequence[Sequence[Any] | None] | None = None,
+        date_text: Callable[[int, float], str | None] | None = None,
     ) -> None:
         self.tree = tree
+        self._date_text = date_text
         self.classes = _labels("class_names", class_names, tree.n_classes)
         self.classes = self.classes or [f"class {k}" for k in range(tree.n_classes)]
         self._features = _labels("feature_names", feature_names, tree.n_features)
@@ -43,6 +45,11 @@ class Words:
         return weighted_sum(names, weights.tolist()) if weights.size else names[0]
 
     def threshold(self, node: int) -> str:
+        tested = self.tree.tested_features(node)
+        if self._date_text is not None and len(tested) == 1:
+            date = self._date_text(int(tested[0]), float(self.tree.threshold[node]))
+            if date is not None:
+                return date
         return f"{self.tree.threshold[node]:.{self._digits[node]}g}"
 
     def top_class(self, probabilities: npt.NDArray[np.float64]) -> str:
@@ -90,7 +97,7 @@ def _condition(categories: list[str], has_rows: bool) -> str:
 
 
 def weighted_sum(names: Sequence[str], weights: Sequence[float]) -> str:
-    """A sum as people write it.
+    """A weighted sum as text.
 
     >>> weighted_sum(["length", "width", "depth"], [0.5, -2, 1])
     '0.5*length - 2*width + depth'
@@ -193,7 +200,7 @@ def check_depth(max_depth: int | None) -> int | None:
 
 
 def n_hidden_nodes(tree: Tree, max_depth: int | None) -> npt.NDArray[np.int64]:
-    """How many nodes each node hides when the tree is cut at ``max_depth``."""
+    """The number of nodes that each node hides if the tree is cut at ``max_depth``."""
     if max_depth is None or tree.depth <= max_depth:
         return np.zeros(tree.n_nodes, dtype=np.int64)
     is_hidden = tree.node_depth > max_depth
@@ -228,7 +235,7 @@ def export_text(
     probabilities : array (n_nodes, n_classes), optional
         Printed at the leaves; the most probable class is then the class shown.
     max_depth : int, optional
-        Nodes at this depth are shown as leaves, with the number of nodes they hide.
+        Nodes at this depth are shown as leaves, with the number of hidden nodes below.
     decimals : int, default 2
         Of the probabilities.
     """

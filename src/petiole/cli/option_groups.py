@@ -20,7 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class CellOptions:
-    """How the cells of a table are read, and which of its columns are no features."""
+    """How the cells of a table are read, and which of its columns are not features."""
 
     ids: options.Ids = None
     drop: options.Drop = None
@@ -35,9 +35,9 @@ class CellOptions:
         """The roles that the options give to columns."""
         from petiole.cli.io.labelled import make_roles
 
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
-        signs = tuple(said.pop(name) for name in ("separator", "decimal", "thousands"))
-        return make_roles(**said, signs=signs)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        signs = tuple(values.pop(name) for name in ("separator", "decimal", "thousands"))
+        return make_roles(**values, signs=signs)
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,74 @@ class LabelOptions(CellOptions, TargetOption):
 
 @dataclass(frozen=True)
 class BinnedLabelOptions(LabelOptions):
-    """The same where labels may be numbers that are cut into classes."""
+    """The same if labels may be numbers that are cut into classes."""
 
     bins: options.TargetBins = None
 
 
 @dataclass(frozen=True)
 class TrainingOptions(BinnedLabelOptions):
-    """The same of a table to learn from, where the user may say what columns are."""
+    """The same for a training table, where the user may set the kinds of columns."""
 
     categorical: options.Nominal = None
     numeric: options.Numeric = None
+
+
+SETS = "Prediction sets"
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """What a model keeps for prediction sets."""
+
+    sets: Annotated[
+        str | None,
+        typer.Option(
+            "--sets",
+            metavar="NAME",
+            help="Keep what predict --sets needs, from out-of-bag or held-out rows: lac (the smallest sets), aps or "
+            "raps (larger sets for rows that are hard).",
+            rich_help_panel=SETS,
+            show_default=False,
+        ),
+    ] = None
+    sets_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sets-by",
+            metavar="A,B",
+            help="Columns by whose values sets are calibrated, each group by itself.",
+            rich_help_panel=SETS,
+            show_default=False,
+        ),
+    ] = None
+    sets_per_class: Annotated[
+        bool,
+        typer.Option(
+            "--sets-per-class", help="Calibrate the sets class by class.", rich_help_panel=SETS, show_default=False
+        ),
+    ] = False
+
+    def around(self, model: Any, seed: int) -> Any:
+        """The model to fit: the one given, or one that makes prediction sets of its answers."""
+        if self.sets is None:
+            from petiole.cli.errors import WrongInput
+
+            if self.sets_by or self.sets_per_class:
+                raise WrongInput("--sets-by and --sets-per-class: are for prediction sets; add --sets lac")
+            return model
+        from petiole.cli.io.labelled import split_names
+        from petiole.conformal import ConformalClassifier
+        from petiole.conformal.scores import METHODS
+
+        if self.sets not in METHODS:
+            from petiole.cli.errors import WrongInput, nearest_of
+
+            raise WrongInput(f"--sets {self.sets}: is not known; {nearest_of(self.sets, METHODS)}")
+        by = split_names(self.sets_by)
+        return ConformalClassifier(
+            model, method=self.sets, by=list(by) or None, per_class=self.sets_per_class, random_state=seed
+        )
 
 
 Methods = Annotated[
@@ -84,7 +141,7 @@ Extra = Annotated[
     typer.Option(
         "--with",
         metavar="MODULE:OBJECT",
-        help="Compare an estimator of yours, too: an object of a Python module, or what makes one.",
+        help="Also compare an estimator of your own: an object of a Python module, or a function that makes it.",
         show_default=False,
     ),
 ]
@@ -111,7 +168,7 @@ Repeats = Annotated[
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What is compared, and on which rows."""
+    """The methods to compare, and the rows."""
 
     methods: Methods = "auto"
     extra: Extra = None
@@ -126,7 +183,7 @@ def _written(name: str, *more: str, metavar: str = "FILE", help: str) -> Any:
 
 @dataclass(frozen=True)
 class ComparisonOutputs:
-    """Which files a comparison writes."""
+    """The files that a comparison writes."""
 
     save: Annotated[
         str | None,
@@ -141,8 +198,9 @@ class ComparisonOutputs:
         list[str] | None,
         _written(
             "--by",
+            "--groups",
             metavar="A,B",
-            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
+            help="Columns by which the report groups rows: predicted and observed shares, calibration, and costs.",
         ),
     ] = None
     output: Annotated[str | None, _written("--output", "-o", help="Write the table to CSV, Parquet or JSON.")] = None

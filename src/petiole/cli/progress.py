@@ -1,4 +1,4 @@
-"""How far the work is and how long it will take: nothing for two seconds, then a bar on a terminal, lines otherwise."""
+"""Progress and the time left: nothing for two seconds, then a bar on a terminal, lines otherwise."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Waiting:
         self._total, self._done = 0.0, 0.0
 
     def start(self, total: float) -> None:
-        """There are so many steps to come."""
+        """Begin, with this many steps to come."""
         self._total, self._done = float(total), 0.0
         self._started = self._last_line = time.monotonic()
         if self._quiet:
@@ -40,11 +40,11 @@ class Waiting:
         self._timer.start()
 
     def advance(self, text: str = "", steps: float = 1) -> None:
-        """Report that so many steps are done; ``text`` names the next or last one."""
+        """Report that this many steps are done; ``text`` names the next or last one."""
         self.reach(self._done + steps, text)
 
     def reach(self, done: float, text: str = "") -> None:
-        """So many steps are done altogether."""
+        """Report that this many steps are done altogether."""
         *messages, state = text.split("\n")
         self._done, self._what = done, state or self._what
         for message in messages if not self._quiet else ():
@@ -53,10 +53,10 @@ class Waiting:
             if self._bar is not None:
                 self._bar.update(0, completed=done, description=self._what)
         if not self._quiet and not sys.stderr.isatty():
-            self._write_line_now_and_then()
+            self._write_line_at_times()
 
     def stop(self) -> None:
-        """Nothing more comes: take the bar away."""
+        """End: remove the bar."""
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
@@ -91,20 +91,20 @@ class Waiting:
             self._bar.add_task(self._what, total=self._total or None, completed=self._done)
             self._bar.start()
 
-    def _write_line_now_and_then(self) -> None:
+    def _write_line_at_times(self) -> None:
         now = time.monotonic()
         if now - self._started < PATIENCE or now - self._last_line < SECONDS_BETWEEN_LINES or not self._total:
             return
         self._last_line = now
         share = min(1.0, self._done / self._total)
-        told = self._tells_time or not share
-        left = "" if told else f", {(now - self._started) * (1 - share) / share:.0f} s left"
+        shows_time = self._tells_time or not share
+        left = "" if shows_time else f", {(now - self._started) * (1 - share) / share:.0f} s left"
         print(f"{self._what}: {share:.0%}{left}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def waiting(what: str, total: float, quiet: bool) -> Iterator[Waiting]:
-    """A bar that goes away at the end, whatever happens."""
+    """A bar that is removed at the end, also after an error."""
     bar = Waiting(what, quiet=quiet)
     bar.start(total)
     try:
@@ -115,7 +115,7 @@ def waiting(what: str, total: float, quiet: bool) -> Iterator[Waiting]:
 
 @contextmanager
 def expecting(what: str, seconds: float, quiet: bool) -> Iterator[None]:
-    """A bar for work that reports no progress but is expected to take so many seconds."""
+    """A bar for work that reports no progress but is expected to take this many seconds."""
     over = threading.Event()
 
     def tick(bar: Waiting) -> None:

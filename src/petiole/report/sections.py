@@ -1,12 +1,14 @@
-"""The parts of the page that are words and tables: they are there without any script."""
+"""The text and tables of the page, which need no script."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from petiole._table.columns import Floats
 from petiole.datasets.columns import KIND_TITLES
 from petiole.decisions.choice import cheapest
 from petiole.report.curves import judged_of, shown_methods
@@ -93,7 +95,7 @@ def _p_text(p: float) -> str:
 
 
 def methods_note(study: Study) -> Markup:
-    """What the figures in the table are."""
+    """An explanation of the figures in the table."""
     design, floor = study.design, log_loss_floor(len(study.classes))
     if design.folds is None:
         how = (
@@ -114,8 +116,10 @@ def methods_note(study: Study) -> Markup:
     return element("p", how + rules, class_="note")
 
 
-def uncertain_rows(study: Study, important: list[str], ids: Mapping[str, Sequence[Any]]) -> Markup:
-    """The rows where the recommended method's decision hangs by a thread: those nearest to the threshold."""
+def uncertain_rows(
+    study: Study, important: list[str], ids: Mapping[str, Sequence[Any]], row_numbers: Sequence[int] | None = None
+) -> Markup:
+    """The rows for which the recommended method's decision is closest: those nearest to the threshold."""
     proba = judged_of(study, study.recommended).proba
     away = margins(study, study.recommended)
     chosen = np.argsort(away, kind="stable")[:MOST_UNCERTAIN]
@@ -126,17 +130,49 @@ def uncertain_rows(study: Study, important: list[str], ids: Mapping[str, Sequenc
     header += [study.data.names[c] for c in columns]
     taken = cheapest(proba, decision_costs(study))
     digits = max(decimals(away[chosen]), 3 if study.cost is None else 0)
+    cells = [_column_texts(study, c, study.judged.matrix[chosen, c].astype(np.float64)) for c in columns]
     rows = []
-    for i in chosen.tolist():
+    for at, i in enumerate(chosen.tolist()):
         place = int(positions[i])
         said = [f"{proba[i, k]:.3f}" for k in shown]
-        values = [study.data.value_text(c, float(study.judged.matrix[i, c])) for c in columns]
+        values = [texts[at] for texts in cells]
         named = [str(of_rows[place]) for of_rows in ids.values()]
         truth, decision = str(study.classes[study.judged.labels[i]]), str(study.decisions[taken[i]])
-        rows.append([f"{place + 1}", *named, truth, *said, decision, number(away[i], digits), *values])
+        row = place + 1 if row_numbers is None else row_numbers[place]
+        rows.append([f"{row}", *named, truth, *said, decision, number(away[i], digits), *values])
     first = 2 + len(ids)
-    numeric = [*range(first, first + len(shown)), first + len(shown) + 1]
+    after = first + len(shown) + 2
+    numeric = [*range(first, first + len(shown)), after - 1]
+    numeric += [after + at for at, c in enumerate(columns) if _is_number(study, c)]
     return table(header, rows, label="The most uncertain rows", numeric=numeric)
+
+
+def _is_number(study: Study, column: int) -> bool:
+    encoder = study.data.encoder
+    return encoder.categories[column] is None and encoder.date_parts[column] is None
+
+
+def _column_texts(study: Study, column: int, values: Floats) -> list[str]:
+    """Some values of a column, numbers with as many decimals as those of them need that need most, but at most six
+    significant digits."""
+    texts = [study.data.value_text(column, value) for value in values.tolist()]
+    known = values[~np.isnan(values)]
+    if not _is_number(study, column) or not len(known):
+        return texts
+    needed = max(len(text.partition(".")[2]) for text in texts) if not any("e" in text for text in texts) else -1
+    if needed < 0:
+        return texts
+    largest = float(np.abs(known).max())
+    digits = min(needed, max(0, 5 - math.floor(math.log10(largest))) if largest > 0 else 0)
+    return [text if np.isnan(value) else number(value, digits) for text, value in zip(texts, values, strict=True)]
+
+
+def reading_notes(notes: Sequence[str]) -> Markup:
+    """Notes on how the file was read."""
+    if not notes:
+        return Markup("")
+    items = element("ul", *(element("li", line) for line in notes), class_="notes")
+    return joined([element("h3", "How the file was read"), items])
 
 
 def classes_table(study: Study) -> Markup:
@@ -169,13 +205,15 @@ def _values(column: dict[str, Any]) -> str:
     if "common" in column:
         return ", ".join(f"{name} ({n:,})" for name, n in column["common"])
     if "quantiles" in column:
-        low, lower, middle, upper, high = (f"{value:.4g}" for value in column["quantiles"])
+        low, lower, middle, upper, high = column.get("quantile_texts") or [
+            f"{value:.4g}" for value in column["quantiles"]
+        ]
         return f"{low} to {high}, median {middle} (quartiles {lower} and {upper})"
     return "no value"
 
 
 def how_made(study: Study, command: str | None, versions: dict[str, str], made: str) -> Markup:
-    """What is needed to get the same figures again."""
+    """What is needed to reproduce the figures."""
     design = study.design
     repeat = command or _python_call(study)
     threads = f"{design.n_jobs} thread{'s' if design.n_jobs > 1 else ''}"
@@ -209,7 +247,7 @@ def _python_call(study: Study) -> str:
 
 
 def python_next(study: Study) -> list[str]:
-    """Python that fits the recommended method to all rows, keeps it and decides for new rows."""
+    """Python code that fits the recommended method to all rows, saves it and decides for new rows."""
     own = not study.result(study.recommended).is_peer
     name = study.recommended if own else study.petiole_winner
     if name is None:

@@ -1,4 +1,4 @@
-"""``petiole explain``: why a row gets its probability."""
+"""``petiole explain``: why a row has its probability."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 if TYPE_CHECKING:
     from petiole.cli.scoring import Scored
-    from petiole.contributions import Contributions
+    from petiole.explanations import Explanation
 
-SMALLEST_SHOWN = 0.00005
 MOST_COLUMNS = 12
 
 
-@told_in_one_line
+@errors_in_one_line
 def explain(
     model: options.Model,
     data: options.Data,
@@ -35,7 +34,10 @@ def explain(
     label: Annotated[
         str | None,
         typer.Option(
-            "--class", metavar="CLASS", help="The class to explain; by default the likeliest.", show_default=False
+            "--class",
+            metavar="CLASS",
+            help="The class to explain; by default the most probable one.",
+            show_default=False,
         ),
     ] = None,
     trees: Annotated[
@@ -63,7 +65,7 @@ def explain(
         fitted = load_model(model, 1)
         column, _, value = (by_id or "").partition("=")
         if (row is None) == (by_id is None) or (by_id is not None and not column):
-            raise WrongInput("say which row: either --row N or --id COLUMN=VALUE")
+            raise WrongInput("name a row: either --row N or --id COLUMN=VALUE")
         roles = make_roles(
             ids=[column] if column else (),
             drop=drop,
@@ -115,41 +117,48 @@ def _class_code(model: Any, label: str | None, query: Any) -> int:
 
 def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Answer:
     from petiole.cli.explanations import reasons_of
-    from petiole.contributions import has_paths, path_contributions
+    from petiole.cli.reason_columns import contributions
 
-    moved = path_contributions(model, query, model.classes_[k]) if has_paths(model) else None
+    moved = contributions(model, query)
     proba = model.predict_proba(query)[0]
     classes = [str(name) for name in model.classes_.tolist()]
-    headline = f"P({classes[k]}) = {proba[k]:.4f}, says the {type(model).__name__}"
+    headline = f"P({classes[k]}) = {proba[k]:.4f} ({type(model).__name__})"
     order = sorted(range(len(classes)), key=lambda c: -proba[c])[:12]
     answers = Section(
         "", ["class", "probability"], [[classes[c], f"{proba[c]:.4f}"] for c in order], key="probabilities"
     )
-    sections = [answers, *_contributions(moved), _values(model, query), *reasons_of(model, query, k, n_trees)]
+    sections = [answers, *_contributions(moved, k), _values(model, query), *reasons_of(model, query, k, n_trees)]
     data: dict[str, Any] = {"class": classes[k], "model": type(model).__name__}
-    data["reasons"] = [] if moved is None else [reason._asdict() for reason in moved.reasons(0, n_reasons)]
+    data["reasons"] = (
+        []
+        if moved is None
+        else [reason._asdict() for reason in moved.reasons(0, n_reasons, label=moved.class_names[k])]
+    )
     data["probabilities"] = dict(zip(classes, proba.tolist(), strict=True))
     data |= {section.key or section.title: section.to_dict() for section in sections[1:]}
-    return Answer(sections, [headline, *([] if moved is None else [moved.words(0, n_reasons)])], data)
+    return Answer(
+        sections, [headline, *([] if moved is None else [moved.words(0, n_reasons, label=moved.class_names[k])])], data
+    )
 
 
-def _contributions(moved: Contributions | None) -> list[Section]:
-    """What moved the probability from that of all rows to that of this one."""
+def _contributions(moved: Explanation | None, k: int) -> list[Section]:
+    """The contributions of columns to the difference between the base value and this row's probability."""
     if moved is None:
         return []
-    rows = [["(all rows)", "", f"{moved.base:.4f}"]]
-    rows += [[reason.column, reason.value, f"{reason.contribution:+.4f}"] for reason in moved.reasons(0, None)]
-    if abs(moved.rest[0]) >= SMALLEST_SHOWN:
-        rows.append(["(the rest of the model)", "", f"{moved.rest[0]:+.4f}"])
+    label = moved.class_names[k]
+    reasons = moved.reasons(0, None, label=label)
+    rows = [["(no column known)", "", f"{moved.base_values[k]:.4f}"]]
+    rows += [[reason.column, reason.value, f"{reason.contribution:+.4f}"] for reason in reasons]
     note = (
-        "Credited to the column that is tested, on the way down the trees: a description of the model, not of causes."
+        "Shapley values: the mean effect of each column over all orders in which columns become known. They describe "
+        "the model, not causes."
     )
-    header = ["column", "value", f"adds to P({moved.label})"]
+    header = ["column", "value", f"adds to P({label})"]
     return [Section("What each column adds", header, rows, note, "contributions", most=MOST_COLUMNS)]
 
 
 def _values(model: Any, query: Any) -> Section:
-    """The row as the model read it."""
+    """The row as read by the model."""
     from petiole.cli.io.model_columns import find_encoder
 
     encoder = find_encoder(model)
@@ -158,7 +167,8 @@ def _values(model: Any, query: Any) -> Section:
     encoded = encoder.transform(query)[0]
     names = encoder.feature_names or [f"x{j}" for j in range(len(encoded))]
     rows = []
-    for name, categories, value in zip(names, encoder.categories, encoded.tolist(), strict=True):
-        missing = value != value
-        rows.append([name, "missing" if missing else value if categories is None else str(categories[int(value)])])
+    parts = zip(encoder.categories, encoder.date_parts, strict=True)
+    plain = [categories is None and part is None for categories, part in parts]
+    for j, (name, value) in enumerate(zip(names, encoded.tolist(), strict=True)):
+        rows.append([name, value if plain[j] and value == value else encoder.value_text(j, value)])
     return Section("The row", ["column", "value"], rows, key="values")

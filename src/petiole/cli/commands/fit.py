@@ -1,4 +1,4 @@
-"""``petiole fit``: learn a model from a table and write it to a file."""
+"""``petiole fit``: fit a model to a table and write it to a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.option_groups import TrainingOptions, with_option_groups
+from petiole.cli.errors import WrongInput, errors_in_one_line
+from petiole.cli.option_groups import SetOptions, TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_METHOD = "probability-forest"
 
 
-@told_in_one_line
+@errors_in_one_line
 @with_option_groups
 def fit(
     data: options.Data,
@@ -25,6 +25,7 @@ def fit(
         str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.", show_default=False)
     ],
     columns: TrainingOptions,
+    sets: SetOptions,
     method: Annotated[
         str,
         typer.Option(
@@ -46,7 +47,7 @@ def fit(
         typer.Option(
             "--memory-limit",
             metavar="SIZE",
-            help="Limit of memory, such as 2GB: read a Parquet, Arrow or CSV file in parts that fit into it. Large "
+            help="Memory limit, such as 2GB: read a Parquet, Arrow or CSV file in parts that fit into it. Large "
             "files and folders of Parquet are always read in parts.",
             rich_help_panel=options.RUN,
             show_default=False,
@@ -66,7 +67,7 @@ def fit(
     with warnings_as_notes(quiet):
         check_place(output, "--output")
         roles = columns.roles
-        model = make_model(method, settings or (), seed, n_processors(jobs))
+        model = sets.around(make_model(method, settings or (), seed, n_processors(jobs)), seed)
         if memory_limit is not None or is_large(data):
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
         else:
@@ -83,7 +84,7 @@ def fit(
 
 
 def _about_growth(model: Any, n_rows: int) -> list[str]:
-    """How the trees were kept small, if they were."""
+    """How the size of the trees was limited, if it was."""
     from petiole._classifiers.sizing import automatic, describe_growth
 
     if not getattr(model, "sizes_trees", False):
@@ -93,7 +94,7 @@ def _about_growth(model: Any, n_rows: int) -> list[str]:
 
 
 def check_place(path: str, option: str) -> None:
-    """Refuse a place that cannot be written to, before the work and not after it."""
+    """Refuse a file that cannot be written, before the work and not after it."""
     import os
     from pathlib import Path
 
@@ -109,11 +110,16 @@ def check_place(path: str, option: str) -> None:
 
 
 def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
-    loss = getattr(model, "oob_log_loss_", None)
+    from petiole.cli.io.model_columns import with_inner_classifiers
+
+    *_, innermost = with_inner_classifiers(model)
+    loss = getattr(innermost, "oob_log_loss_", None)
     lines = [f"{type(model).__name__} fitted to {done.n_rows:,} rows in {done.seconds:.1f} s"]
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
-    lines += _about_growth(model, done.n_rows)
+    lines += _about_growth(innermost, done.n_rows)
+    if hasattr(model, "predict_set"):
+        lines.append(f"prediction sets calibrated on {model.n_calibration_rows_:,} rows ({model.calibrated_on_})")
     lines.append(f"wrote {output}")
     found = {
         "file": output,

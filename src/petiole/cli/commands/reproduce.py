@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from petiole.cli.errors import told_in_one_line
+from petiole.cli.errors import errors_in_one_line
 
 
-@told_in_one_line
+@errors_in_one_line
 def reproduce(
     paper: Annotated[
         str,
@@ -26,11 +26,13 @@ def reproduce(
     ] = None,
     datasets: Annotated[
         str | None,
-        typer.Option("--datasets", metavar="A,B", help="Names with commas; all by default.", show_default=False),
+        typer.Option(
+            "--datasets", metavar="A,B", help="Names separated by commas; all by default.", show_default=False
+        ),
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", metavar="A,B", help="Names with commas; all by default.", show_default=False),
+        typer.Option("--methods", metavar="A,B", help="Names separated by commas; all by default.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run only a few trials: minutes instead of hours.")] = False,
     database: Annotated[
