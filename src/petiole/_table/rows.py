@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole._table.constraints import Constraints
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
@@ -36,6 +37,8 @@ class EncodedRows(Savable):
         Where these rows are in the user's data; None if they are all of it.
     weight_unit : float
         The weight in the user's data that counts as one row here.
+    constraints : Constraints or None
+        What is demanded of the columns. It is not saved: models that keep their rows have no constraints.
     """
 
     matrix: npt.NDArray[Any]
@@ -45,6 +48,7 @@ class EncodedRows(Savable):
     classes: npt.NDArray[Any]
     kept: npt.NDArray[np.intp] | None = None
     weight_unit: float = 1.0
+    constraints: Constraints | None = None
 
     _saved = fields(
         matrix=checks.anything,
