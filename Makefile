@@ -3,13 +3,16 @@ BUILD ?= build/core
 FUZZ_SECONDS ?= 300
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: test oldest lint types docs sanitize cross fuzz forge kills bench
+.PHONY: test oldest coverage lint types docs sanitize cross fuzz forge kills bench
 
 test:      ## everything works
 	pytest -n auto
 
 oldest:    ## everything works with the oldest dependencies that pyproject.toml names
 	.ci/oldest -n auto
+
+coverage:  ## which lines the tests run
+	.ci/coverage -n auto
 
 lint:      ## the code is in shape
 	ruff check . && ruff format --check .

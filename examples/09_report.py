@@ -25,4 +25,4 @@ study = compare_methods(
 )
 print(study, end="\n\n")
 path = write_report(study, "report.html", title="Malignant or benign?", command="python examples/09_report.py")
-print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+print(f"{path}: {path.stat().st_size / 1e3:.0f} kB")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+
+import pytest
 
 pytest_plugins = ["wanting_data"]  # the mark real_data and the fixture load_real
 
@@ -18,7 +21,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# These need signals, forks or limits of a process, which Windows does not have. Single tests of that kind are marked.
+OF_POSIX = ["cli/test_kills.py", "files/test_files_hostile.py", "fuzz", "project/test_ci.py"]
+collect_ignore = OF_POSIX if sys.platform == "win32" else []
+
+
 def pytest_collection_modifyitems(items):
     """Begin with the longest, so that no worker is left alone with them at the end."""
+    if sys.platform == "win32":
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip(reason="needs signals, file modes or a shell of POSIX systems"))
     longest = {"test_examples_run", "test_types_are_sound"}
     items.sort(key=lambda item: item.name not in longest)

@@ -64,6 +64,7 @@ Members find_members(const ForestRouter& router, const FloatMatrix& array, int n
 void bind_forest_router(nb::module_& m) {
   nb::class_<ForestRouter>(m, "ForestRouter", "A forest laid out for walking.")
       .def(nb::new_(&make_router), "forest"_a, "n_threads"_a = 1)
+      .def_prop_ro("n_trees", &ForestRouter::n_trees)
       .def("average", &average, "matrix"_a, "tables"_a, "members"_a.none(), "squares"_a, "n_threads"_a,
            "Means over trees of the tables' rows, of their squares, and how many trees took part.")
       .def("apply", &apply, "matrix"_a, "n_threads"_a, "The leaf of each row in each tree.")

@@ -5,6 +5,7 @@
 #include "forest_checks.hpp"
 #include "rows.hpp"
 #include "vote_state.hpp"
+#include "votes/pooled_leaves.hpp"
 
 namespace petiole::bindings {
 
@@ -79,6 +80,29 @@ Tuple<Array<std::int32_t>, Array<double>, Array<double>> look_up_members(const V
                         to_table(std::move(out), found.n_rows, width));
 }
 
+std::optional<PooledLeaves> pool_leaves(const VoteTables& votes, const LeafTables& tables, const Ballot& ballot) {
+  if (!same_leaves(votes, tables) || !same_leaves(ballot, tables))
+    throw nb::value_error("the vote tables, the tables or the ballot belong to another forest");
+  nb::gil_scoped_release release;
+  return PooledLeaves::of(votes, tables, ballot);
+}
+
+Tuple<Array<double>, Array<double>> look_up_pooled(const PooledLeaves& leaves, const ForestRouter& router,
+                                                   const FloatMatrix& array, const Ballot& ballot, int n_threads) {
+  const Matrix matrix = as_matrix(array);
+  check_width(router, matrix);
+  check_trees(router, leaves, "the leaves belong to another forest");
+  check_trees(router, ballot, "the ballot belongs to another forest");
+  const auto n = static_cast<std::size_t>(matrix.n_rows);
+  std::vector<double> out(n * leaves.n_classes()), averages(n * leaves.n_columns());
+  {
+    nb::gil_scoped_release release;
+    ThreadPool pool(n < 64 ? 1 : n_threads);
+    leaves.look_up(router, matrix, ballot, pool, out.data(), averages.data());
+  }
+  return nb::make_tuple(to_table(std::move(out), n, leaves.n_classes()), to_table(std::move(averages), n, leaves.n_columns()));
+}
+
 VoteTables sum_of_tables(const VoteTables& tables, const VoteTables& more, double scale, int n_threads) {
   if (tables.n_classes() != more.n_classes() || !same_leaves(tables, more))
     throw nb::value_error("the vote tables belong to different forests");
@@ -108,6 +132,10 @@ void bind_vote_tables(nb::module_& m) {
       .def("look_up", &look_up, "router"_a, "matrix"_a, "ballot"_a, "n_voters"_a, "which"_a, "averaged"_a.none(),
            "n_threads"_a)
       .def("look_up_members", &look_up_members, "found"_a, "ballot"_a, "n_voters"_a, "which"_a, "n_threads"_a);
+  nb::class_<PooledLeaves>(m, "PooledLeaves", "All that a pool's components need from the leaves, one record for each.")
+      .def_static("of", &pool_leaves, "votes"_a, "tables"_a, "ballot"_a,
+                  "None if the records need more slots or different numbers than there are 16-bit codes.")
+      .def("look_up", &look_up_pooled, "router"_a, "matrix"_a, "ballot"_a, "n_threads"_a);
 }
 
 }  // namespace petiole::bindings

@@ -7,7 +7,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from petiole import comparison, datasets, decisions, metrics, smoothing
+    from petiole import comparison, conformal, datasets, decisions, metrics, smoothing
     from petiole._classifiers.bagging import BaggedPETClassifier
     from petiole._classifiers.boosted import BoostedPETClassifier
     from petiole._classifiers.constant import ConstantClassifier
@@ -42,6 +42,7 @@ __all__ = [
     "Tree",
     "__version__",
     "comparison",
+    "conformal",
     "datasets",
     "decisions",
     "from_sklearn",
@@ -51,7 +52,7 @@ __all__ = [
     "trees_from_sklearn",
 ]
 
-# Names are imported when they are first used: the command line answers `petiole --help` without scikit-learn, whose
+# Names are imported when they are first used: `petiole --help` does not need scikit-learn, whose
 # import takes longer than all of petiole.
 _MODULE_OF = {
     "BaggedPETClassifier": "_classifiers.bagging",

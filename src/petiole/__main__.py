@@ -1,4 +1,4 @@
-"""The ``petiole`` command, also as ``python -m petiole``; says in one line what to install where that is absent."""
+"""The ``petiole`` command, also as ``python -m petiole``; one line says what to install if a package is missing."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ SECONDS_BETWEEN_LINES = 2.0
 class Progress(Protocol):
     """Interface of a progress display, to which long work reports.
 
-    The last line of a step's text says how far the work is, so a display may skip it or write over it. Lines before the
-    last are messages, such as an error, and stay in sight.
+    The last line of a step's text is the state of the work, so a display may skip or overwrite it. Lines before it are
+    messages, such as an error, and stay visible.
     """
 
     def start(self, total: int) -> None:
@@ -23,7 +23,7 @@ class Progress(Protocol):
         ...
 
     def advance(self, text: str) -> None:
-        """Report that one step is done."""
+        """Report that a step is done."""
         ...
 
     def stop(self) -> None:
@@ -45,7 +45,7 @@ class Silent:
 
 
 class PrintedLines:
-    """Progress as lines on standard output, for ``verbose`` models: the last, and others now and then.
+    """Progress as lines on standard output, for ``verbose`` models: the last line, and others from time to time.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Bar:
     Parameters
     ----------
     what : str
-        What the steps are, such as "cells".
+        The name of the steps, such as "cells".
     """
 
     def __init__(self, what: str) -> None:
@@ -114,9 +114,10 @@ class Bar:
 class TimeLeft:
     """Estimates the seconds that the rest of some work takes, from the steps that are done.
 
-    Steps differ, so each kind of step has its own mean. A kind is a tuple that goes from the general to the particular,
-    such as (data set, method); one that has not occurred yet is taken to be like those that begin alike. What a second
-    of computing costs on the clock is learned from the work itself: it covers the number of jobs and a busy machine.
+    Steps differ, so each kind of step has its own mean. A kind is a tuple from the general to the particular, such as
+    (data set, method); one that has not occurred yet is estimated from kinds that begin with the same entries. The
+    ratio of elapsed time to computing time is learned from the work itself, so it reflects the number of jobs and the
+    load of the machine.
 
     Parameters
     ----------

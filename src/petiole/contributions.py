@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ class Contributions:
     values: Floats
     rest: Floats
     probabilities: Floats
-    _cells: tuple[npt.NDArray[Any], list[Any]]
+    _cells: tuple[npt.NDArray[Any], Callable[[int, float], str]]
 
     def reasons(self, row: int = 0, n: int | None = 4, *, raising: bool | None = None) -> list[Reason]:
         """Return the columns that moved the probability of a row most, the largest contribution first.
@@ -112,11 +112,8 @@ class Contributions:
         return " ".join(parts)
 
     def _value(self, row: int, column: int) -> str:
-        matrix, categories = self._cells
-        value = float(matrix[row, column])
-        if np.isnan(value):
-            return "missing"
-        return f"{value:.6g}" if categories[column] is None else str(categories[column][int(value)])
+        matrix, text_of = self._cells
+        return text_of(column, float(matrix[row, column]))
 
 
 def path_contributions(model: Any, X: Any, label: Any) -> Contributions:
@@ -164,7 +161,7 @@ def path_contributions(model: Any, X: Any, label: Any) -> Contributions:
     rest = probabilities - base - values.sum(axis=1)
     names = encoder.feature_names or [f"x{j}" for j in range(encoder.n_features)]
     return Contributions(
-        [str(name) for name in names], label, base, values, rest, probabilities, (matrix, encoder.categories)
+        [str(name) for name in names], label, base, values, rest, probabilities, (matrix, encoder.value_text)
     )
 
 

@@ -190,6 +190,7 @@ def test_a_column_of_many_categories():
     assert log_loss(model.answer(X), y) < 0.2
 
 
+@pytest.mark.posix
 def test_boosting_is_stopped_by_an_interrupt():
     rows = problem(2, 50_000)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))

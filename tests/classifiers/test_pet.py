@@ -322,6 +322,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(iris):
     np.testing.assert_array_equal(named.predict_proba(pd.DataFrame(X, columns=list("abcd"))), expected)
 
 
+@pytest.mark.posix
 def test_control_c_stops_a_fit_within_a_second():
     script = textwrap.dedent(
         """

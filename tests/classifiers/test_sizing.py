@@ -1,4 +1,4 @@
-"""Large tables: trees are kept small, which is chosen by out-of-bag rows; small tables are as they were."""
+"""Large tables: trees are kept small, which is chosen on out-of-bag rows; small tables are as they were."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_files_warm_starts_and_single_trees_know_the_choice(few_are_many, tmp_pa
     X, y = problem(1500, 0.5)
     model = forest(warm_start=True, verbose=1).fit(X, y)
     told = capsys.readouterr().out
-    assert "1,500 rows are many: leaves have at least" in told and "columns 255 bins" in told
+    assert "large table (1,500 rows): leaves have at least" in told and "columns 255 bins" in told
     model.save(tmp_path / "m.petiole")
     again = petiole.load(tmp_path / "m.petiole")
     assert (again.min_samples_leaf_, again.max_bins_) == (model.min_samples_leaf_, 255)

@@ -298,7 +298,6 @@ def test_my_estimator_and_costs_of_actions_that_are_no_classes(folder, tmp_path,
 
 
 def test_a_report_has_groups_names_of_rows_and_the_next_commands(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("petiole.report.writing._plotly", lambda: "")
     arguments = ("compare", folder / "train.csv", "-t", "y", "--id", "id", "-m", "pet,naive-bayes", "-j", 1, "-q")
     costs = "grant:no=5,grant:yes=-1,refuse:*=0"
     run(*arguments, "--folds", 2, "--costs", costs, "--report", tmp_path / "page.html", "--by", "town")

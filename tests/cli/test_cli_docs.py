@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from command_line import run
 from petiole.cli import progress as waiting
 
@@ -45,6 +47,7 @@ def without_times(text):
     return re.sub(r"[ ─]+", " ", re.sub(r"\b\d+\.\d\d?\b(?!\d)| in \d+\.\d s", "#", text))
 
 
+@pytest.mark.posix
 def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(waiting, "SECONDS_BETWEEN_LINES", 1e9)  # progress depends on the machine

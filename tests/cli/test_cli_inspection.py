@@ -59,7 +59,6 @@ def test_fit_does_not_learn_from_a_customer_number(folder):
 
 def test_the_readmes_recipe_works_and_no_probability_depends_on_the_customer_number(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("petiole.report.writing._plotly", lambda: "")
     quick = {"compare": ("-m", "pet,naive-bayes", "--folds", 2, "-j", 1), "fit": ("--set", "n_estimators=10", "-j", 1)}
     lines = [line.partition(" #")[0] for line in README.read_text(encoding="utf-8").splitlines()]
     recipe = [shlex.split(line)[1:] for line in lines if "loans" in line and line.startswith("petiole ")]
@@ -67,7 +66,7 @@ def test_the_readmes_recipe_works_and_no_probability_depends_on_the_customer_num
     for words in recipe:
         told = run(*words, *quick.get(words[0], ()), *(() if words[0] in ("explain",) else ("-q",)))
     assert "Raised by" in told.stdout and Path("page.html").exists()
-    first = read(Path("answers.csv").read_text())
+    first = read(Path("predictions.csv").read_text())
     frame = pd.read_csv("loans.csv")
     assert [row["customer"] for row in first] == frame["customer"].astype(str).tolist()
     frame.assign(customer=frame["customer"].iloc[::-1].to_numpy()).to_csv("other.csv", index=False)

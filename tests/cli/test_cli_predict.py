@@ -273,6 +273,7 @@ def test_nothing_is_left_behind_by_a_failure(folder, tmp_path):
     assert "is the file that is read" in refused("predict", folder / "model.petiole", path, "-o", path)
 
 
+@pytest.mark.posix
 def test_output_places(folder, tmp_path):
     arguments = ("predict", folder / "model.petiole", folder / "new.csv", "-q", "-o")
     assert "there is no folder" in refused(*arguments, tmp_path / "absent" / "out.csv")

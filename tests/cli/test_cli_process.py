@@ -57,6 +57,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder):
     assert not (folder / "x.petiole").exists()
 
 
+@pytest.mark.posix
 def test_a_reader_that_has_enough_ends_it_quietly(folder):
     shell = f"{' '.join(COMMAND)} predict {folder}/m.petiole - --batch 100 -q | head -1"
     text = write(folder / "long.csv", table(50) * 2000).read_text()
@@ -73,6 +74,7 @@ def as_in_a_shell(code):
 
 
 @pytest.mark.parametrize(("sent", "code", "said"), [(signal.SIGINT, 130, "stopped\n"), (signal.SIGTERM, 143, "")])
+@pytest.mark.posix
 def test_a_stopped_run_leaves_nothing_behind(folder, tmp_path, sent, code, said):
     output = tmp_path / "out.csv"
     output.write_text("as it was")
@@ -89,6 +91,7 @@ def test_a_stopped_run_leaves_nothing_behind(folder, tmp_path, sent, code, said)
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"] and output.read_text() == "as it was"
 
 
+@pytest.mark.posix
 def test_a_fit_can_be_stopped(tmp_path):
     write(tmp_path / "big.csv", [row for row in table(3000) for _ in range(3)])
     process = start("fit", tmp_path / "big.csv", "-t", "y", "--id", "id", "--set", "n_estimators=100000", "-j", 1,
@@ -103,7 +106,8 @@ def test_a_fit_can_be_stopped(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["big.csv"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.posix
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_to(folder, tmp_path):
     tmp_path.chmod(0o500)
     done = subprocess.run([*COMMAND, "predict", folder / "m.petiole", folder / "train.csv", "-o", tmp_path / "o.csv"],

@@ -1,6 +1,8 @@
 // The ensemble's votes and the tables filed by them.
 #include "votes/tables.hpp"
 
+#include "votes/pooled_leaves.hpp"
+
 #include "support.hpp"
 
 namespace {
@@ -167,6 +169,36 @@ void test_vote_tables() {
     CHECK(winners == found_winners && all_votes == found_votes && near(answers, found_answers) && probabilities(answers));
     router.average(sample.dataset.matrix, frequencies, nullptr, pool, expected.data(), nullptr, nullptr);
     CHECK(near(averages, expected));
+
+    // Records of all that a leaf has say the same, to the bit where no row is spread.
+    tables.look_up(router, sample.dataset.matrix, ballot, 6, VoteTables::Rows::shared, &frequencies, pool, winners.data(),
+                   all_votes.data(), answers.data(), averages.data());
+    const auto leaves = PooledLeaves::of(tables, frequencies, ballot);
+    CHECK(leaves && leaves->n_trees() == 6 && leaves->n_leaves(0) == frequencies.n_leaves(0));
+    leaves->look_up(router, sample.dataset.matrix, ballot, pool, found_answers.data(), expected.data());
+    CHECK(near(answers, found_answers) && near(averages, expected));
+    const Members reached = router.members(sample.dataset.matrix, pool);
+    const bool any_spread =
+        std::any_of(reached.trees.begin(), reached.trees.end(), [](const auto& tree) { return tree.reach.any_spread(); });
+    const auto same_bits = [](const std::vector<double>& one, const std::vector<double>& other) {
+      return std::memcmp(one.data(), other.data(), one.size() * sizeof(double)) == 0;
+    };
+    CHECK(any_spread || (same_bits(answers, found_answers) && same_bits(averages, expected)));
+  }
+}
+
+// Numbers of which there are more than codes cannot be kept by their codes.
+void test_numbers_without_codes() {
+  for (const std::size_t n_leaves : {std::size_t{65'000}, std::size_t{70'000}}) {
+    std::vector<double> numbers(n_leaves);
+    for (std::size_t i = 0; i < n_leaves; ++i) numbers[i] = 1 + static_cast<double>(i);
+    const LeafTables tables = tables_with(1, {numbers});
+    VoteTables::OfTree none;
+    none.row_start.assign(n_leaves + 1, 0);
+    VoteTables votes(1, {none});
+    votes.mix(1);
+    const Ballot ballot({std::vector<ClassId>(n_leaves, 0)}, LeafFrequencies(tables), {1});
+    CHECK(PooledLeaves::of(votes, tables, ballot).has_value() == (n_leaves < 65'536));
   }
 }
 
@@ -175,4 +207,5 @@ void test_vote_tables() {
 void votes_tests() {
   test_ballot();
   test_vote_tables();
+  test_numbers_without_codes();
 }

@@ -115,7 +115,7 @@ def test_names_of_actions_keep_their_types(actions, expected):
 @pytest.mark.parametrize(
     ("cost", "words"),
     [
-        ([[0, np.nan], [1, 0]], r"cost\[0, 1\]=nan: must be a finite number; say what action 0 costs"),
+        ([[0, np.nan], [1, 0]], r"cost\[0, 1\]=nan: must be a finite number; give the cost of action 0"),
         ([[0, 1], [np.inf, 0]], r"cost\[1, 0\]=inf.*use a large number"),
         ([[0, 1], [-np.inf, 0]], r"cost\[1, 0\]=-inf"),
         ([[[0, 1], [1, 0]], [[0, 1], [1, np.nan]]], r"cost\[1, 1, 1\]=nan"),

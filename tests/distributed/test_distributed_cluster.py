@@ -141,6 +141,7 @@ def test_answers_and_metrics_on_a_cluster(cluster, expected):
         np.testing.assert_allclose(loss.compute(), np.average(-np.log2(own), weights=frame["w"]))
 
 
+@pytest.mark.posix
 def test_four_workers_of_which_one_is_killed(cluster, expected, tmp_path):
     _, X = everything()
     log = tmp_path / "read"

@@ -433,6 +433,7 @@ def test_it_says_what_it_does(capsys):
     assert "7 of 7 perturbations" in capsys.readouterr().out
 
 
+@pytest.mark.posix
 def test_ctrl_c_stops_a_long_prediction():
     X, y = two_norms(20_000)
     model = Dual(BaggedPETClassifier(40, random_state=0), noise=2.0).fit(X[:6000], y[:6000])

@@ -126,6 +126,7 @@ def test_errors_are_kept_and_stop_nobody(tmp_path):
         assert database.errors(repaired) == {}
 
 
+@pytest.mark.posix
 def test_a_process_that_dies_costs_its_cell_only(tmp_path):
     experiment, path = tiny(tiny_experiments.dying, folder=str(tmp_path)), tmp_path / "cells.sqlite"
     summary = run(experiment, path, jobs=2, retries=1)

@@ -25,6 +25,7 @@ from petiole import (
     ProbabilityForestClassifier,
 )
 from petiole import calibrators as maps
+from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, MBranch, MEstimate, PerLevel
 
@@ -217,6 +218,12 @@ MAKERS = {
         OOBCalibratedClassifier(BaggedPETClassifier(12, random_state=0), method="venn_abers")
     ),
     "oob_calibrated_frozen": lambda: _frozen(lambda model: OOBCalibratedClassifier(model, maps.BinningCalibrator(4))),
+    "conformal": lambda: _mixed(
+        ConformalClassifier(BaggedPETClassifier(24, random_state=0), by="colour", random_state=0)
+    ),
+    "conformal_per_class": lambda: _frozen(
+        lambda model: ConformalClassifier(model, 0.8, method="raps", per_class=True, calibration="rows", random_state=0)
+    ),
     "sigmoid": lambda: _calibrator(maps.SigmoidCalibrator()),
     "beta": lambda: _calibrator(maps.BetaCalibrator(), 2),
     "isotonic": lambda: _calibrator(maps.IsotonicCalibrator()),
@@ -259,6 +266,8 @@ def answers(model, queries):
         ):
             if hasattr(model, name):
                 said[name] = np.asarray(getattr(model, name)(queries))
+        if hasattr(model, "predict_set"):
+            said["predict_set"] = model.predict_set(queries).contains
         if hasattr(model, "decision_path"):
             path = model.decision_path(queries)
             said["decision_path"] = (path[0] if isinstance(path, tuple) else path).toarray()

@@ -36,6 +36,7 @@ CLASSES = (
     *("PETClassifier", "BaggedPETClassifier", "MOBESPClassifier", "ProbabilityForestClassifier", "ConstantClassifier"),
     *("LazyOptionTreesClassifier", "DualPerturbCombineClassifier", "BinnedNaiveBayesClassifier", "FrozenEstimator"),
     *("CostSensitiveClassifier", "ExpectedProfitClassifier", "OOBCalibratedClassifier", "LinearRegression"),
+    *("ConformalClassifier", "CalibrationScores"),
     *("BinningCalibrator", "SigmoidCalibrator", "BetaCalibrator", "IsotonicCalibrator", "TemperatureCalibrator"),
     *("VennAbersCalibrator", "BinMap", "SigmoidMap", "BetaMap", "IsotonicMap", "TemperatureMap", "VennAbersMap"),
     *("VectorScalingCalibrator", "VectorScalingMap", "StructuredMatrixCalibrator", "StructuredMatrixMap"),

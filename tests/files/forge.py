@@ -181,8 +181,9 @@ def check_probabilities(proba, model) -> None:
 
 
 def work(kind: type[Mutants], seed: int, names: list[str], first: int, end: int | None, folder: Path) -> None:
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, hard))
+    if sys.platform == "linux":  # elsewhere there is no such limit
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, hard))
     # A forged model may be talkative: what it prints must not come between our messages.
     say = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

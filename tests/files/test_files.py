@@ -297,6 +297,7 @@ def test_a_reader_never_sees_half_a_file(path):
         writer.join()
 
 
+@pytest.mark.posix
 def test_permissions_are_those_of_any_new_file(path):
     model, _ = made("pet")
     plain = path.with_name("plain")
@@ -308,6 +309,7 @@ def test_permissions_are_those_of_any_new_file(path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.posix
 def test_a_link_stays_a_link(path):
     model, _ = made("pet")
     link = path.with_name("link.petiole")
@@ -358,6 +360,7 @@ def test_safetensors_reads_the_arrays(path):
     assert any(name.endswith("vote_tables_.row_vote") for name in safetensors.load_file(path))
 
 
+@pytest.mark.posix
 def test_a_signal_right_after_a_file_is_made_leaves_nothing(tmp_path, monkeypatch):
     """The window is short: Ctrl-C or SIGTERM between the making of the file and its first use."""
 

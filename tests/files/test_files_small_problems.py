@@ -12,6 +12,7 @@ import petiole
 from file_models import answers, assert_same_answers
 from petiole import calibrators as maps
 from petiole._classifiers.oob_calibrated import METHODS
+from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.files import ModelFileError, save
 from petiole.files.registry import MODULE_OF, class_named
@@ -94,6 +95,9 @@ MODELS = {
     "CostSensitiveClassifier": lambda rng: petiole.CostSensitiveClassifier(petiole.PETClassifier(**growth(rng))),
     "ExpectedProfitClassifier": lambda rng: ExpectedProfitClassifier(petiole.PETClassifier(**growth(rng))),
     "OOBCalibratedClassifier": lambda rng: petiole.OOBCalibratedClassifier(bagged(rng), method=pick(rng, *METHODS)),
+    "ConformalClassifier": lambda rng: ConformalClassifier(
+        bagged(rng), method=pick(rng, "lac", "aps", "raps"), per_class=bool(rng.integers(2)), random_state=0
+    ),
     "BoostedPETClassifier": lambda rng: petiole.BoostedPETClassifier(
         max_iter=int(rng.integers(1, 9)),
         n_folds=int(rng.integers(2, 6)),

@@ -195,6 +195,9 @@ def other_answers(case: Case) -> None:
         _require(np.isfinite(model.predict_proba_std(queries)).all(), "predict_proba_std is finite")
     if isinstance(model, petiole.CostSensitiveClassifier) and model.cost_ is not None:
         _require(np.isfinite(model.expected_cost(queries)).all(), "expected_cost is finite")
+    if hasattr(model, "predict_set"):
+        smaller, larger = (model.predict_set(queries, coverage).contains for coverage in (0.5, 0.9))
+        _require((smaller <= larger).all(), "sets grow with the coverage")
     if hasattr(model, "component_proba"):
         for name, proba in model.component_proba(queries).items():
             _check_probabilities(proba, len(queries), name)

@@ -29,6 +29,7 @@ from petiole import (
     from_sklearn,
 )
 from petiole._classifiers.oob_calibrated import METHODS
+from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier, with_abstention
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, LeafEstimator, MBranch, MEstimate, PerLevel, Raw
 
@@ -409,6 +410,21 @@ def _oob_calibrated(draw: Draw, problem: Problem) -> Subject:
     return _ordinary(OOBCalibratedClassifier(ensemble, method))
 
 
+def _conformal(draw: Draw, problem: Problem) -> Subject:
+    inner = draw.one(_bagged, _mob_esp, _probability_forest, _pet)(draw, problem)
+    options = {
+        "method": lambda: draw.one("lac", "aps", "raps"),
+        "per_class": lambda: True,
+        "by": lambda: 0,
+        "calibration": lambda: draw.one("auto", 2, 0.5),
+        "randomised": lambda: False,
+        "allow_empty": lambda: False,
+        "penalty": lambda: draw.one(*NUMBERS),
+    }
+    chosen = {name: make() for name, make in options.items() if draw.chance(0.4)}
+    return _ordinary(ConformalClassifier(inner, draw.one(0.9, 0.5, 1e-9, 1 - 1e-9), random_state=draw.seed(), **chosen))
+
+
 class Converted(BaseEstimator):
     """What is made of a fitted ensemble: ``MOBESPClassifier.from_ensemble``, or ``from_sklearn``."""
 
@@ -522,6 +538,7 @@ MAKERS: dict[str, Callable[[Draw, Problem], Subject]] = {
     "CostSensitiveClassifier": _making(_cost_sensitive),
     "ExpectedProfitClassifier": _profit,
     "OOBCalibratedClassifier": _oob_calibrated,
+    "ConformalClassifier": _conformal,
     "calibrators": _calibrator,
     "from_ensemble": _from_ensemble,
     "from_sklearn": _from_sklearn,

@@ -324,6 +324,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_progress_is_told_and_control_c_stops_it(n_jobs):
     process = subprocess.Popen([sys.executable, "-c", LONG, str(n_jobs)], stdout=subprocess.PIPE, text=True)

@@ -21,6 +21,7 @@ from petiole import (
 from petiole._classifiers.base import TreeBasedClassifier
 from petiole._classifiers.ensemble import ForestClassifier
 from petiole.calibrators import BinningCalibrator
+from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.smoothing import HDP, HGS
 from petiole.study import PeerClassifier
@@ -62,6 +63,8 @@ CLASSIFIERS = [
     OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method="structured_matrix"),
     OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method="spline"),
     OOBCalibratedClassifier(BaggedPETClassifier(n_estimators=9, random_state=0), method=BinningCalibrator(n_bins=20)),
+    ConformalClassifier(BaggedPETClassifier(n_estimators=30, random_state=0), random_state=0),
+    ConformalClassifier(LogisticRegression(), method="aps", per_class=True, calibration=2, random_state=0),
     LazyOptionTreesClassifier(n_estimators=5, random_state=0),
     LazyOptionTreesClassifier.paper(n_estimators=1, bootstrap=False),
     LazyOptionTreesClassifier(n_estimators=5, min_samples_leaf="auto", oob_score=True, random_state=0),
@@ -84,7 +87,7 @@ def expected_failures(estimator):
         inner = expected_failures(estimator.estimator) if isinstance(estimator.estimator, TreeBasedClassifier) else {}
         folds = DRAWN if isinstance(estimator.noise, str) else {}
         return {**inner, **folds}
-    if isinstance(estimator, OOBCalibratedClassifier):
+    if isinstance(estimator, (OOBCalibratedClassifier, ConformalClassifier)):
         return DRAWN
     prunes_with_drawn_rows = getattr(estimator, "pruning", None) == "pruning_set"
     learns_from_folds = isinstance(getattr(estimator, "smoothing", None), HGS)

@@ -23,7 +23,7 @@ LAYERS = [
     {"_classifiers"},
     {"_dual", "_lazy", "distributed"},
     {"metrics", "decisions", "contributions", "scoring"},
-    {"comparison", "export"},
+    {"comparison", "conformal", "export"},
     {"plotting", "study"},
     {"experiments", "report"},
     {"cli"},

@@ -83,11 +83,11 @@ def desk(browser, pages):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_pages_load_clean_and_fit_a_phone(browser, pages, name):
-    assert pages[name].stat().st_size < 7_000_000
+    assert pages[name].stat().st_size < 500_000
     assert open_page(browser, pages[name], width=390) == [pages[name].as_uri()]
     assert errors(browser) == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
-    assert browser.execute_script("return document.querySelectorAll('.chart .main-svg').length") >= 6
+    assert browser.execute_script("return document.querySelectorAll('.chart svg.picture').length") >= 6
     # had a name from the data run as code, its alert would have stopped the driver by now
     assert browser.execute_script("return document.images.length") == 0
     if name == "many":
@@ -101,9 +101,10 @@ def check_costs_of_many_classes(browser):
     ):
         assert here["cheapest"] == pytest.approx(there["cheapest"], abs=0.02)
         assert here["probable"] == pytest.approx(there["probable"], abs=0.02)
-    before = text(browser, "#rule-rows")
+    before, counts = text(browser, "#rule-rows"), text(browser, "#confusion-matrix tbody")
     type_cost(browser, "0,1", 500)
     assert text(browser, "#rule-rows") != before
+    assert text(browser, "#confusion-matrix tbody") != counts
 
 
 def test_the_slider_moves_the_figures(desk):
@@ -153,11 +154,46 @@ def test_the_confusion_matrix_follows_the_threshold(desk):
 
 
 def test_effects_are_drawn_and_the_commands_can_be_copied(desk):
-    drawn = desk.execute_script("return document.querySelectorAll('#effects .main-svg').length")
+    drawn = desk.execute_script("return document.querySelectorAll('#effects svg.picture').length")
     assert drawn >= 6
     desk.find_element("id", "copy").click()
     assert text(desk, "#copy") in ("Copied", "Copy")
     assert errors(desk) == []
+
+
+def test_the_legend_switches_methods_and_the_pointer_shows_figures(desk):
+    def lines():
+        return desk.execute_script("return document.querySelectorAll('#chart-reliability g.series').length")
+
+    before = lines()
+    hidden = desk.find_element("css selector", "#chart-reliability-keys button[aria-pressed=false]")
+    name = hidden.text
+    desk.execute_script("arguments[0].click()", hidden)
+    assert lines() == before + 1
+    assert desk.execute_script("return document.activeElement.textContent") == name
+    told = desk.execute_script("""
+        const point = document.querySelector("#chart-reliability circle").getBoundingClientRect();
+        const at = { clientX: point.x + point.width / 2, clientY: point.y + point.height / 2, bubbles: true };
+        document.querySelector("#chart-reliability svg").dispatchEvent(new PointerEvent("pointermove", at));
+        return document.querySelector("#chart-reliability .tip").textContent;
+    """)
+    assert "predicted 0." in told and "rows)" in told
+
+
+def test_axes_have_round_ticks_and_labels_stay_inside(desk):
+    ticks = desk.execute_script("return [roundTicks(-0.02, 1.02, 5), roundTicks(0, 61234, 5), roundTicks(3, 3, 5)]")
+    assert ticks[0] == pytest.approx([0, 0.5, 1]) and ticks[1] == [0, 20000, 40000, 60000] and ticks[2] == [3]
+    assert desk.execute_script("return tickTexts([-0.5, 0, 0.5])") == ["\u22120.5", "0.0", "0.5"]
+    outside = desk.execute_script("""
+        return [...document.querySelectorAll(".chart svg.picture")].flatMap((svg) => {
+          const frame = svg.getBoundingClientRect();
+          return [...svg.querySelectorAll("text")].filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.left < frame.left - 2 || box.right > frame.right + 2 || box.bottom > frame.bottom + 2;
+          }).map((text) => text.textContent);
+        });
+    """)
+    assert outside == []
 
 
 def test_a_node_opens_by_click_and_by_keys(desk):
@@ -210,7 +246,7 @@ def test_dark_follows_the_system_and_the_button_and_can_be_read(desk, pages):
         assert ratio >= 4.5, where
         return desk.execute_script("""
             return [getComputedStyle(document.body).backgroundColor,
-                    document.querySelector('#chart-methods .xtick text').style.fill];
+                    getComputedStyle(document.querySelector('#chart-methods text.tick')).fill];
         """)
 
     light = looks()

@@ -277,6 +277,7 @@ class Interrupting(Counting):
             raise KeyboardInterrupt
 
 
+@pytest.mark.posix
 def test_ctrl_c_stops_at_once_and_ends_the_progress():
     X, y = load_iris(return_X_y=True)
     progress = Interrupting()

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/prefetch.hpp"
 #include "forest/forest.hpp"
 
 namespace petiole {
@@ -114,6 +115,7 @@ class LeafTables {
   void add_rows(std::size_t tree, const LeafId* leaves, std::size_t n, double* to) const {
     const OfTree& of_tree = trees_[tree];
     for (std::size_t r = 0; r < n; ++r, to += n_columns_) {
+      if (r + kAhead < n && leaves[r + kAhead] >= 0) prefetch(of_tree.address(leaves[r + kAhead], n_columns_));
       if (leaves[r] < 0) continue;
       const auto leaf = static_cast<std::size_t>(leaves[r]);
       if (of_tree.is_list()) {
@@ -199,6 +201,8 @@ class LeafTables {
   }
 
  private:
+  static constexpr std::size_t kAhead = 8;  // rows between the prefetch of a leaf's numbers and their use
+
   struct Item {
     double value;
     std::uint32_t column;
@@ -210,6 +214,11 @@ class LeafTables {
     std::vector<Item> items;
 
     bool is_list() const { return !start.empty(); }
+    const void* address(LeafId leaf, std::size_t n_columns) const {
+      const auto at = static_cast<std::size_t>(leaf);
+      if (is_list()) return items.data() + start[at];
+      return dense.data() + at * n_columns;
+    }
   };
 
   bool lists_pay(std::size_t n_leaves, std::size_t n_items) const {

@@ -38,6 +38,18 @@ class VoteTables {
     mix(oob_weight, alone);
   }
 
+  // Calls f(vote, total, visit_entries) for the rows of a leaf; visit_entries(g) calls g(class, weight). To be mixed before.
+  template <class F>
+  void visit_rows(std::size_t tree, std::size_t leaf, F&& f) const {
+    const Mixture& mixed = mixed_[tree];
+    const Item* const end = mixed.items.data() + mixed.start[leaf + 1];
+    for (const Item* head = mixed.items.data() + mixed.start[leaf]; head != end; head += 1 + head->n_entries)
+      f(std::size_t{head->label}, head->weight, [head](auto&& g) {
+        for (const Item* entry = head + 1; entry != head + 1 + head->n_entries; ++entry)
+          g(std::size_t{entry->label}, entry->weight);
+      });
+  }
+
   // Which rows of the leaf matrices answer: that of the winner alone, or all in proportion to the votes.
   enum class Rows { winner, shared };
 

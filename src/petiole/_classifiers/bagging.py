@@ -29,9 +29,10 @@ VOTINGS = (False, True, "laplace")
 class BaggedPETClassifier(ForestClassifier):
     """Bagged probability estimation trees: B-PETs, EB-PETs, and random forests with any leaf estimator.
 
-    Each tree is grown on a bootstrap sample; the probabilities are the mean over trees. ``oob_weight`` lets the rows
-    outside a tree's sample count in its leaves, too: their labels had no part in choosing the splits. The constructors
-    ``b_pets``, ``eb_pets``, ``bagged_curtailment`` and ``random_forest`` set the parameters as the papers do.
+    Each tree is grown on a bootstrap sample; the probabilities are the mean over trees. With ``oob_weight``, the rows
+    outside a tree's sample are counted in its leaves, too; their labels had no part in choosing the splits. The
+    constructors ``b_pets``, ``eb_pets``, ``bagged_curtailment`` and ``random_forest`` set the parameters as the papers
+    do.
 
     Parameters
     ----------
@@ -55,15 +56,15 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
         As in :class:`PETClassifier`. ``HGS(alpha="honest")`` and other honest estimators learn from the out-of-bag
         rows.
     voting : {False, True, "laplace"}, default=False
-        True gives the share of trees that vote for a class instead of the mean of their probabilities. A tree votes for
-        the most probable class of the leaf, of equals the more frequent one; with ``smoothing="raw"`` that is the class
-        with the most rows in its sample, copies counted. "laplace" adds one vote for each class. A
-        row that missing values spread over several leaves divides its vote.
+        True gives the share of trees that vote for a class instead of the mean of their probabilities. A tree votes
+        for the most probable class of the leaf, in a tie for the more frequent one; with ``smoothing="raw"`` that is
+        the class with the most rows in its sample, copies counted. "laplace" adds one vote for each class. If missing
+        values spread a row over several leaves, its vote is divided.
     oob_score : bool, default=False
         Whether ``fit`` computes out-of-bag probabilities and scores.
     warm_start : bool, default=False
-        Whether a further ``fit`` on the same data keeps the trees and adds those that ``n_estimators`` asks for; the
-        result is that of growing all at once.
+        Whether a further ``fit`` on the same data keeps the trees and adds new ones up to ``n_estimators``; the result
+        is the same as growing all at once.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Threads; the result does not depend on their number.
@@ -72,19 +73,21 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
     Attributes
     ----------
     trees_ : Forest
-        The trees, a sequence of :class:`Tree`, with the in-bag counts that ``count`` asks for, and out-of-bag counts.
+        The trees, a sequence of :class:`Tree`, with in-bag counts as set by ``count``, and out-of-bag counts.
     smoothing_ : LeafEstimator
         The leaf estimator in use, with what it learned.
     classes_ : array of the class labels
     feature_importances_ : array of shape (n_features,)
     oob_predict_proba_ : array of shape (n_rows, n_classes)
-        With ``oob_score=True``: the probabilities of each row by the trees that have not seen it. Out-of-bag rows that
-        count in leaves (``oob_weight``) are left out of those in which they are looked up; with an estimator that looks
-        beyond the leaf, or with votes, all of them are. NaN for rows that all trees have seen.
+        With ``oob_score=True``: the probabilities of each row by the trees that have not seen it. An out-of-bag row
+        that counts in leaves (``oob_weight``) is left out of the leaf in which it is looked up; with an estimator that
+        uses more than the leaf, or with votes, all out-of-bag rows are left out. NaN for rows that all trees have
+        seen.
     oob_decision_ : array of shape (n_rows,)
-        The class with the largest of these, the most frequent class for rows that all trees have seen.
+        The class with the largest of these; the most frequent class for rows that all trees have seen.
     oob_reliability_ : array of shape (n_bins, 3)
-        Of the most probable class, by its probability: the mean probability, the share that is right, the weight.
+        For the most probable class, in bins of its probability: the mean probability, the share that is right, the
+        weight.
     oob_score_, oob_log_loss_, oob_brier_ : float
         Accuracy, log-loss in bits and Brier score (summed over classes) of ``oob_predict_proba_``, weighted. Attributes
         whose names begin with "oob" are removed by :meth:`update`.
@@ -203,17 +206,17 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
 
     @classmethod
     def random_forest(cls, **overrides: Any) -> BaggedPETClassifier:
-        """A random forest as usual (Breiman 2001): plain bootstrap, random features, single rows, raw frequencies."""
+        """A random forest (Breiman 2001): plain bootstrap, random features, leaves of single rows, raw frequencies."""
         switches = {"bootstrap": "plain", "max_features": "sqrt", "min_samples_leaf": 1, "criterion": "gini"}
         return cls(**{**switches, "smoothing": "raw", **overrides})
 
     def with_smoothing(
         self, smoothing: str | LeafEstimator, X: Any = None, y: Any = None, sample_weight: Any = None
     ) -> BaggedPETClassifier:
-        """A fitted classifier that shares this one's trees and differs in the leaf estimator only.
+        """A fitted classifier with the same trees and another leaf estimator.
 
-        An estimator that learns a parameter does so on the out-of-bag rows; one that needs trees grown anew, such as
-        ``HGS(alpha="cv")``, needs the training data. It has no out-of-bag probabilities.
+        An estimator that learns a parameter does so on the out-of-bag rows; one that grows further trees, such as
+        ``HGS(alpha="cv")``, needs the training data. The new classifier has no out-of-bag probabilities.
         """
         estimator = as_leaf_estimator(smoothing)
         check_is_fitted(self)
@@ -302,14 +305,14 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
         super()._check_state(state)
         n_trees, settled, tables = len(state["trees_"]), state["settled_"], state.get("_tables")
         require(settled is None or len(settled) == n_trees, "settled_: must be one per tree")
-        # Drawn probabilities are kept: drawing them again may take any time, and would give others.
+        # Sampled probabilities are kept: sampling again may take long, and would give others.
         repeatable = all(one.is_repeatable for one in settled or [state["smoothing_"]])
-        require(repeatable or tables is not None, "_tables: must be there with this leaf estimator")
+        require(repeatable or tables is not None, "_tables: is missing, and this leaf estimator needs it")
         if tables is not None:
             shapes = [(int(n), len(state["classes_"])) for n in state["trees_"].facts.n_leaves]
             require([table.shape for table in tables] == shapes, "_tables: must have a row per leaf")
 
     def _check_restored(self) -> None:
         if self.settled_ is None and self.smoothing_.pseudo_counts(self.class_weights_) is not None:
-            return  # the tables are quick to make when they are asked for
+            return  # the tables are quick to compute when they are needed
         checks.list_of(checks.probabilities(2))(self.tables_)

@@ -60,7 +60,7 @@ class TableClassifier(WithoutClassWeight, Described, SavableModel, ClassifierMix
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each row, the first of equals."""
+        """The most probable class of each row; in a tie, the first."""
         proba = self.predict_proba(X)
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 
@@ -119,9 +119,9 @@ def remember_columns(model: TableClassifier, X: Any) -> None:
 
 
 def encode_training(model: TableClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[FeatureEncoder, EncodedRows]:
-    """Check and encode training data; rows of weight zero are absent from here on.
+    """Check and encode training data; rows of weight zero are removed.
 
-    Leaves the classifier as it was; :func:`remember_columns` does the rest when nothing can fail any more.
+    Does not change the classifier; :func:`remember_columns` does so when nothing can fail any more.
     """
     X = settled(X)
     classes, labels = encode_labels(y)
@@ -151,7 +151,7 @@ def encode_queries(model: TableClassifier, X: Any) -> npt.NDArray[Any]:
     encoder: FeatureEncoder = model.encoder_
     X = settled(X)
     matrix = encoder.transform(X)
-    # Names are scikit-learn's to check; a plain array has none, and for one row the check would cost more than the
+    # scikit-learn checks the names; a plain array has none, and for one row the check would take longer than the
     # prediction.
     if type(X) is not np.ndarray or encoder.input_names is not None:
         validate_data(model, X, skip_check_array=True, reset=False)
@@ -159,7 +159,7 @@ def encode_queries(model: TableClassifier, X: Any) -> npt.NDArray[Any]:
 
 
 def encode_labelled(model: TableClassifier, X: Any, y: Any, sample_weight: Any) -> EncodedRows:
-    """Rows with labels in the coding of the fit; those of weight zero are absent."""
+    """Rows with labels in the coding of the fit, without those of weight zero."""
     matrix = encode_queries(model, X)
     remedy = "a fitted model cannot learn new classes; leave these rows out"
     labels = label_codes(y, model.classes_, "y", remedy=remedy)

@@ -35,19 +35,19 @@ class BoostedPETClassifier(TreeBasedClassifier):
     derivatives of the log-loss; its leaves hold Newton steps V = −η·G / (H + λ), where G and H are the sums of both
     derivatives over the leaf's rows.
 
-    With ``early_stopping`` the rows are divided into folds, stratified by class. A chain of trees is grown for each
-    fold on the rows of the others, all side by side, and the number of rounds is that with the least held-out log-loss
-    over all rows. The held-out probabilities are kept. The model is then grown on all rows, with k/(k − 1) times that
-    number of rounds: it has so many times the rows of a chain.
+    With ``early_stopping`` the rows are divided into folds, stratified by class. For each fold, a chain of trees is
+    grown on the rows of the other folds, and the number of rounds is chosen that has the least held-out log-loss over
+    all rows. The held-out probabilities are kept. The model is then grown on all rows, with k/(k − 1) times that
+    number of rounds, because it has k/(k − 1) times the rows of a chain.
 
     Parameters
     ----------
     learning_rate : float, default=0.05
         η, the share of each step that is taken.
     max_iter : int, default=1000
-        At most so many rounds of each chain; without ``early_stopping`` exactly so many, unless no split is left.
+        The most rounds of a chain; without ``early_stopping`` the number of rounds, unless no split is left before.
     max_leaf_nodes : int or None, default=15
-        Leaves of a tree; those whose split gains most are split first.
+        The most leaves of a tree; leaves whose split has the largest gain are split first.
     max_depth : int or None, default=None
     min_samples_leaf : float, default=5
         Rows in a leaf, that is, the sum of their weights.
@@ -56,7 +56,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
     max_bins : int, default=255
         Bins of a numeric feature, at most 255. Tables of less than a thousand rows have fewer.
     max_features : None, "sqrt", "log2", int or float, default=0.5
-        The features that are drawn for each tree.
+        The number or share of features that are drawn for each tree.
     subsample : float, default=0.7
         The share of rows that are drawn for each round.
     categorical_features : "from_dtype", None, names, indices or mask, default="from_dtype"
@@ -64,7 +64,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
     early_stopping : bool, default=True
         Choose the number of rounds on held-out rows.
     n_iter_no_change : int, default=20
-        Rounds without a smaller held-out log-loss after which no more are tried.
+        The search stops after this many rounds without a smaller held-out log-loss.
     n_folds : int, default=5
     weights : {"auto", "relative", "counts"}, default="auto"
         What sample weights mean, as in :class:`petiole.PETClassifier`.
@@ -166,7 +166,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            How much each row counts beside the others, see the parameter ``weights``.
+            How much each row counts relative to the others; see the parameter ``weights``.
         """
         self._check_parameters()
         encoder, rows = encode_training(self, X, y, sample_weight)
@@ -244,7 +244,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
         for column in np.flatnonzero(rows.n_categories > MOST_CATEGORIES):
             raise ValueError(
                 f"column {column} of X has {rows.n_categories[column]} categories: boosting takes at most "
-                f"{MOST_CATEGORIES}; is it an identifier? Leave it out"
+                f"{MOST_CATEGORIES}; if it is an identifier, leave it out"
             )
 
     def _plan(self, seed: int) -> BoostingPlan:
@@ -264,7 +264,7 @@ class BoostedPETClassifier(TreeBasedClassifier):
 
 
 def rounds_on_all_rows(folds: BoostedFolds) -> int:
-    """For the model that has k/(k − 1) times the rows of a chain, so many times its rounds."""
+    """The rounds for the model on all rows: k/(k − 1) times those of a chain, which has fewer rows."""
     k = len(folds.models)
     return folds.n_rounds if k == 1 else round(folds.n_rounds * k / (k - 1))
 

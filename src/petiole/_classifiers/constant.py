@@ -83,7 +83,7 @@ class ConstantClassifier(WithoutClassWeight, Described, SavableModel, Classifier
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            How much each row counts beside the others; 0 is a row absent.
+            How much each row counts relative to the others; a row of weight 0 is ignored.
         """
         check_choice("strategy", self.strategy, STRATEGIES)
         classes, codes = encode_labels(y)
@@ -113,7 +113,7 @@ class ConstantClassifier(WithoutClassWeight, Described, SavableModel, Classifier
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class for each row of X, the first of equals."""
+        """The most probable class for each row of X; in a tie, the first."""
         proba = self.predict_proba(X)
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 

@@ -1,4 +1,4 @@
-"""What a fitted classifier says of itself: in a notebook with pictures, elsewhere as text."""
+"""Descriptions of fitted classifiers: with pictures in a notebook, as text elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Described:
     """Adds ``describe`` and, in notebooks, a page about the fitted classifier above scikit-learn's diagram."""
 
     def describe(self) -> str:
-        """What was fitted and how good it is, as text: the same as a notebook shows.
+        """Describe the fitted model and its quality as text; a notebook shows the same.
 
         Examples
         --------
@@ -106,7 +106,7 @@ def _about_trees(model: Any) -> list[tuple[str, str]]:
 
 
 def _scores(model: Any) -> SmallTable:
-    """Scores on training rows, each answered by trees that have not seen it."""
+    """Scores on training rows, each predicted by trees that have not seen it."""
     rows = [[title, f"{getattr(model, name):.3f}"] for name, title in SCORES.items() if hasattr(model, name)]
     return SmallTable("Out-of-bag scores", ["score", "mean"], rows)
 
@@ -141,19 +141,19 @@ def _reliability_drawn(model: Any) -> list[Picture]:
     found = getattr(model, "oob_reliability_", None)
     if found is None or not len(found):
         return []
-    title = "Reliability on out-of-bag rows: how often the answer is right, by how probable it was said to be"
-    lines = [f"  {claimed:.2f}  {right:.2f}  {'#' * round(20 * right)}" for claimed, right, _ in found]
-    return [Picture(title, _reliability_svg(found), "\n".join(["  said  right", *lines]))]
+    title = "Reliability on out-of-bag rows: how often the predicted class is right, by its probability"
+    lines = [f"  {claimed:9.2f}  {right:5.2f}  {'#' * round(20 * right)}" for claimed, right, _ in found]
+    return [Picture(title, _reliability_svg(found), "\n".join(["  predicted  right", *lines]))]
 
 
 def _reliability_svg(found: npt.NDArray[np.float64]) -> str:
-    """A point per bin, as large as its rows are many; a perfect model is on the line."""
+    """A point per bin, whose area grows with its rows; a perfect model is on the line."""
     size, edge = 180, 24
     largest = found[:, 2].max()
     points = "".join(
         f'<circle cx="{edge + size * claimed:.1f}" cy="{size * (1 - right) + 6:.1f}" '
-        f'r="{2 + 6 * np.sqrt(weight / largest):.1f}" fill="#0072b2"><title>said {claimed:.2f}, right {right:.2f}, '
-        f"{weight:.6g} rows</title></circle>"
+        f'r="{2 + 6 * np.sqrt(weight / largest):.1f}" fill="#0072b2"><title>predicted {claimed:.2f}, '
+        f"right {right:.2f}, {weight:.6g} rows</title></circle>"
         for claimed, right, weight in found
     )
     return (
@@ -162,6 +162,6 @@ def _reliability_svg(found: npt.NDArray[np.float64]) -> str:
         f'<path d="M{edge} 6V{size + 6}H{edge + size}" fill="none" stroke="currentColor"/>'
         f'<path d="M{edge} {size + 6}L{edge + size} 6" fill="none" stroke="currentColor" stroke-dasharray="4 3" '
         f'opacity=".6"/>'
-        f'{points}<text x="{edge + size}" y="{size + 20}" text-anchor="end">said 1</text>'
+        f'{points}<text x="{edge + size}" y="{size + 20}" text-anchor="end">predicted 1</text>'
         f'<text x="{edge}" y="{size + 20}">0</text><text x="4" y="14">1</text></svg>'
     )

@@ -55,15 +55,15 @@ Floats = npt.NDArray[np.float64]
 
 BOOTSTRAPS = ("stratified", "plain", False)
 COUNTS = ("copies", "distinct")
-# A row is taken out of the counts that it is asked of. Of in-bag rows beside heavier ones rounding would leave nothing.
+# A row is taken out of the counts in which it is looked up. Beside heavier in-bag rows, rounding would leave nothing.
 MOST_OOB_WEIGHT = 1e6
 
 
 class ForestClassifier(Updatable, TreeBasedClassifier):
     """Base of the ensembles.
 
-    A fit encodes the rows, grows forests by plans, and makes an estimate of what the leaves say. A subclass says in
-    ``_fit_estimate`` which estimate that is, and in ``_keep_estimate`` which fitted attributes users see of it.
+    A fit encodes the rows, grows forests by plans, and makes an estimate from the leaves. A subclass defines the
+    estimate in ``_fit_estimate`` and its fitted attributes in ``_keep_estimate``.
     """
 
     trees_: Forest
@@ -92,8 +92,8 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            How much each row counts beside the others in splits and leaves, see the parameter ``weights``; which rows
-            are drawn does not depend on it.
+            How much each row counts relative to the others in splits and leaves; see the parameter ``weights``. The
+            bootstrap samples do not depend on it.
         """
         self._check_parameters()
         X = settled(X)
@@ -116,7 +116,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
 
     @abstractmethod
     def _fit_estimate(self, grown: Sequence[GrownForest]) -> Fit:
-        """What is made of the leaves; with ``oob_score`` also the out-of-bag answers for the training rows."""
+        """The estimate from the leaves; with ``oob_score`` also out-of-bag predictions for the training rows."""
 
     @abstractmethod
     def _keep_estimate(self, estimate: Any) -> None:
@@ -134,7 +134,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         return estimate.predict(matrix, self._n_threads())
 
     def _out_of_bag(self, estimate: ForestEstimate, grown: Sequence[GrownForest]) -> Floats | None:
-        """The answers of an estimate for the training rows, if these are asked for."""
+        """The out-of-bag predictions of an estimate for the training rows, if they are requested."""
         if not self.oob_score:
             return None
         n_threads = self._n_threads()
@@ -146,7 +146,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         return {name: value for name, value in super().__getstate__().items() if name != "_estimate"}
 
     def __copy__(self) -> Self:
-        """A copy that shares everything; unlike a pickle it need not know how the estimate was made."""
+        """A copy that shares everything, unlike a pickle, without making the estimate again."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -197,7 +197,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         if getattr(self, "fingerprint_", None) != fingerprint:
             raise ValueError(
                 "warm_start=True adds trees to those grown on the same rows, but the training data differ from those "
-                "of the earlier fit (or that had warm_start=False): set warm_start=False to start anew"
+                "of the earlier fit (or that had warm_start=False): set warm_start=False to start again"
             )
         if self.n_estimators < len(self.trees_):
             raise ValueError(
@@ -221,10 +221,10 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
         loss: str = "log",
         random_state: int | None = 0,
     ) -> Bunch:
-        """How much worse the trees do on rows they have not seen when a feature's values change places.
+        """How much worse the trees predict rows that they have not seen when a feature's values are permuted.
 
-        Unlike ``feature_importances_`` this does not favour features with many values. Every row is asked in the
-        trees that were grown without it, whose leaves answer with Laplace's correction of their own rows.
+        Unlike ``feature_importances_`` this does not favour features with many values. Every row is predicted by the
+        trees that were grown without it, with Laplace's correction of the rows in their leaves.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
     # Rows that come later.
 
     def _class_weights_with(self, counts: ModelCounts, decay: float) -> Floats:
-        """The weight of each class among all rows counted. That of the fit, which decides ties between votes, stays."""
+        """The weight of each class among all rows counted. Those of the fit, which decide ties between votes, stay."""
         return decay * self._counted_weights() + counts.class_weights
 
     def _counted_weights(self) -> Floats:
@@ -264,23 +264,23 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
 
     @property
     def estimators_(self) -> list[PETClassifier]:
-        """The trees as classifiers of their own, made when they are asked for, as scikit-learn's forests have them.
+        """The trees as fitted classifiers, as in scikit-learn's forests; made on each access.
 
-        Each answers with the ensemble's leaf estimator, or with class frequencies where the ensemble does more with its
-        leaves than take their mean. For the trees themselves ``trees_`` is cheaper.
+        Each uses the ensemble's leaf estimator, or class frequencies where the ensemble does more with its leaves than
+        take their mean. If you need only the trees, ``trees_`` is quicker.
         """
         check_is_fitted(self)
         return single_trees(self)
 
     @property
     def oob_decision_function_(self) -> Floats:
-        """The out-of-bag probabilities, by the name that scikit-learn's forests have for them."""
+        """The out-of-bag probabilities under the name of scikit-learn's forests."""
         if "oob_predict_proba_" not in vars(self):
             raise AttributeError("oob_decision_function_: fit with oob_score=True to have out-of-bag probabilities")
         return self.oob_predict_proba_
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
-        """The leaf of each row in each tree, shape (n_rows, n_trees); where missing values spread, the heaviest."""
+        """The leaf of each row in each tree, shape (n_rows, n_trees); the heaviest one for rows that are spread."""
         check_is_fitted(self)
         return self.trees_.router.apply(encode_queries(self, X), self._n_threads()).astype(np.int64)
 
@@ -300,8 +300,8 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
     def predict_proba_std(self, X: Any) -> Floats:
         """The standard deviation over trees of each class's probability, shape (n_rows, n_classes).
 
-        How far single trees are apart, not how far their mean is from the truth: divided by the square root of the
-        number of trees it says how much another forest, grown on the same data, would differ.
+        It shows how much single trees differ, not how far their mean is from the truth. Divided by the square root of
+        the number of trees, it is how much another forest, grown on the same data, would differ.
         """
         check_is_fitted(self)
         estimate, n_threads, matrix = self._estimate, self._n_threads(), encode_queries(self, X)
@@ -321,10 +321,10 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
     # Merging.
 
     def merged(self, *others: Self) -> Self:
-        """A fitted ensemble with the trees of this one and of others, which were fitted with the same parameters.
+        """A fitted ensemble with the trees of this one and of others that were fitted with the same parameters.
 
-        The data may differ (two sites that share no rows), the classes and columns may not. What needs the training
-        rows again (``warm_start``, permutation importance) is not possible afterwards.
+        The data may differ (two sites that share no rows), but not the classes and columns. Methods that need the
+        training rows again (``warm_start``, permutation importance) do not work afterwards.
         """
         check_is_fitted(self)
         for other in others:
@@ -346,7 +346,9 @@ class ForestClassifier(Updatable, TreeBasedClassifier):
             raise ValueError(f"cannot merge a {type(other).__name__} into a {type(self).__name__}: use the same class")
         check_is_fitted(other)
         if not np.array_equal(self.classes_, other.classes_):
-            raise ValueError(f"the classes differ, {list(self.classes_)} and {list(other.classes_)}: merge equals")
+            raise ValueError(
+                f"the classes differ, {list(self.classes_)} and {list(other.classes_)}: merge models with equal classes"
+            )
         if not self.encoder_.reads_alike(other.encoder_):
             raise ValueError(
                 "the columns or their categories differ: fit all with the same columns, and with rows in which every "
@@ -364,7 +366,7 @@ def find_training_rows(model: ForestClassifier, rows: EncodedRows) -> _core.Memb
 
 
 def training_again(model: ForestClassifier, X: Any, y: Any, sample_weight: Any, what: str) -> EncodedRows:
-    """The training data given once more, checked to have the classes and the columns of the fit."""
+    """The training data, passed again, after a check that they have the classes and columns of the fit."""
     if not hasattr(model, "seed_"):
         raise ValueError(f"{what} needs to know which rows each tree has seen, and these trees were not grown here")
     if model.bootstrap is False:

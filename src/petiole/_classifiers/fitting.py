@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def forest_estimate_of(model: ForestClassifier) -> ForestEstimate:
-    """What a fitted ensemble makes of its leaves."""
+    """The estimate of a fitted ensemble."""
     estimate: ForestEstimate = model._estimate
     return estimate
 
@@ -45,7 +45,7 @@ def grow_forests(
     earlier: Sequence[Forest],
     growth: Mapping[str, Any] = NOTHING_CHOSEN,
 ) -> list[GrownForest]:
-    """The forests of the model's plans, going on from those of an earlier fit; plans without trees are left out."""
+    """The forests of the model's plans, continuing those of an earlier fit; plans without trees are left out."""
     keep = model._needs_members or model.oob_score
     return [
         grow(plan, rows, earlier=forest, keep_members=keep, n_threads=model._n_threads())
@@ -64,7 +64,7 @@ def finish_fit(
     fingerprint: str | None,
     growth: Mapping[str, Any] = NOTHING_CHOSEN,
 ) -> None:
-    """From grown forests to a fitted classifier; a later warm start asks for the ``fingerprint`` of the rows."""
+    """From grown forests to a fitted classifier; a later warm start compares the ``fingerprint`` of the rows."""
     fit = model._fit_estimate(grown)
     out_of_bag = None if fit.out_of_bag is None else judge_out_of_bag(fit.out_of_bag, rows)
     # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
@@ -114,7 +114,7 @@ def single_trees(model: ForestClassifier) -> list[PETClassifier]:
 
 
 def share_columns(fitted: TableClassifier, other: TableClassifier) -> None:
-    """Give another classifier what a fitted one knows of columns, classes and weights."""
+    """Copy the columns, classes and weights of a fitted classifier to another one."""
     other.encoder_ = fitted.encoder_
     other.classes_ = fitted.classes_
     other.n_features_in_ = fitted.n_features_in_
@@ -125,7 +125,7 @@ def share_columns(fitted: TableClassifier, other: TableClassifier) -> None:
 
 
 def fingerprint_of(rows: EncodedRows) -> str:
-    """Equal for equal training data."""
+    """A hash of training data."""
     digest = hashlib.blake2b(digest_size=16)
     for array in (rows.matrix, rows.labels, rows.weights, rows.classes.astype(str)):
         if array is not None:

@@ -26,11 +26,10 @@ from petiole.files.checks import fields
 class MOBESPClassifier(WithoutConstraints, ForestClassifier):
     """Mean out-of-bag example-specific probabilities (Nielsen 2004).
 
-    The forest classifies every training row with the trees that have not seen it. A leaf then keeps, for each class j,
-    the true classes of those of its rows that were classified as j. A query is classified by all trees first; the
-    probabilities are the mean over its leaves of the frequencies that they keep for that class. Rows in a leaf that the
-    whole ensemble
-    classifies alike are more alike than others.
+    The forest classifies every training row with the trees that have not seen it. For each class j, a leaf keeps the
+    true classes of those of its rows that were classified as j. A query is classified by all trees first; its
+    probabilities are the mean, over the leaves that it reaches, of the frequencies kept for the predicted class. Rows
+    of a leaf that the whole ensemble classifies in the same way are more alike than others.
 
     Parameters
     ----------
@@ -44,8 +43,8 @@ warm_start, random_state, n_jobs, verbose
     count : {"distinct", "copies"}, default="distinct"
         Whether a row that is in a sample twice counts once or twice in the leaves.
     voters : {"all", "as_out_of_bag"}, default="all"
-        Which trees classify a query. A training row is classified by some 37 % of them; "as_out_of_bag" lets the same
-        number classify a query, so that both err alike.
+        Which trees classify a query. A training row is classified by about 37 % of them; with "as_out_of_bag" as many
+        classify a query, so that the votes have similar errors.
     rows : {"winner", "shared"}, default="winner"
         "winner" looks up what leaves keep for the class with the most votes. "shared" takes what they keep for every
         class that has votes, in proportion to them: the probabilities then rise with the votes, and rank better.
@@ -141,11 +140,11 @@ warm_start, random_state, n_jobs, verbose
     def from_ensemble(
         cls, ensemble: Any, X: Any, y: Any, sample_weight: Any = None, **parameters: Any
     ) -> MOBESPClassifier | MOBESPOfEnsemble:
-        """The estimation step alone, on an ensemble that is fitted already, without growing anything.
+        """The estimation step alone, on a fitted ensemble, without growing trees.
 
-        One of petiole's ensembles gives its trees to a :class:`MOBESPClassifier`. Any other ensemble that says which
-        leaves rows are in and which rows its members have seen, such as a random forest of scikit-learn, is wrapped in
-        a :class:`MOBESPOfEnsemble`.
+        The result for one of petiole's ensembles is a :class:`MOBESPClassifier` with its trees. Any other ensemble
+        that provides the leaves of rows and the samples of its members, such as a random forest of scikit-learn, is
+        wrapped in a :class:`MOBESPOfEnsemble`.
 
         Parameters
         ----------
@@ -172,13 +171,13 @@ warm_start, random_state, n_jobs, verbose
         forests = forest_estimate_of(ensemble).forests
         if len(forests) > 1:
             raise ValueError(
-                f"the ensemble has trees of {len(forests)} kinds, with samples of their own: fit it with one "
+                f"the ensemble has trees of {len(forests)} kinds, with different samples: fit it with one "
                 "max_features, such as max_features='sqrt'"
             )
         rows = training_again(ensemble, X, y, sample_weight, "MOBESPClassifier.from_ensemble")
         plan, *_ = plans_of(ensemble, ensemble.seed_)
         shared = {name: value for name, value in ensemble.get_params(deep=False).items() if name in _parameters(cls)}
-        # Leaves count what the ensemble's leaves count, unless told otherwise.
+        # By default, leaves count what the ensemble's leaves count.
         model = cls(**{**shared, **plan.tree.chosen(), "oob_weight": 1.0, **parameters})
         model._check_parameters()
         forest = forests[0]
@@ -198,7 +197,7 @@ warm_start, random_state, n_jobs, verbose
         super()._check_parameters()
         if self.bootstrap is False:
             raise ValueError(
-                "bootstrap=False leaves no out-of-bag rows, which MOB-ESP is made of: use 'stratified' or 'plain'"
+                "bootstrap=False leaves no out-of-bag rows, which MOB-ESP needs: use 'stratified' or 'plain'"
             )
         check_choices(self)
 

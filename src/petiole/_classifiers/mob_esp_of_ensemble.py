@@ -25,8 +25,8 @@ from petiole.files.savable import SavableModel
 class MOBESPOfEnsemble(WithoutClassWeight, Described, SavableModel, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """MOB-ESP's estimation step on any fitted ensemble that associates a query with training rows.
 
-    The paper's last remark: what is needed is only which training rows share a leaf with a query, and which rows each
-    member of the ensemble has not seen. Usually made by :meth:`MOBESPClassifier.from_ensemble`.
+    As the paper remarks at its end, the method only needs to know which training rows share a leaf with a query, and
+    which rows each member of the ensemble has not seen. Usually made by :meth:`MOBESPClassifier.from_ensemble`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class MOBESPOfEnsemble(WithoutClassWeight, Described, SavableModel, ClassifierMi
         self.rows = rows
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MOBESPOfEnsemble:
-        """File the rows that the ensemble was fitted on at its leaves; the ensemble itself stays as it is."""
+        """Assign the rows that the ensemble was fitted on to its leaves; the ensemble itself does not change."""
         check_is_fitted(self.ensemble)
         check_choice("count", self.count, ("distinct", "copies"))
         check_choices(self)
@@ -65,8 +65,8 @@ class MOBESPOfEnsemble(WithoutClassWeight, Described, SavableModel, ClassifierMi
         copies = _copies(self.ensemble, *found.shape)
         if (copies > 0).all():
             raise ValueError(
-                "every member of the ensemble has seen all rows, so there are no out-of-bag rows, which MOB-ESP is "
-                "made of: fit it with bootstrap=True"
+                "every member of the ensemble has seen all rows, so there are no out-of-bag rows, which MOB-ESP "
+                "needs: fit it with bootstrap=True"
             )
         self.known_ = [np.unique(ids) for ids in found.T]
         leaves = self._leaf_index(found)
@@ -95,7 +95,7 @@ class MOBESPOfEnsemble(WithoutClassWeight, Described, SavableModel, ClassifierMi
         return self.tables_.look_up(self._leaf_index(_leaf_ids(self.ensemble, X)), self.voters, self.rows)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each row, the first of equals."""
+        """The most probable class of each row; in a tie, the first."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def _leaf_index(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
@@ -108,7 +108,7 @@ class MOBESPOfEnsemble(WithoutClassWeight, Described, SavableModel, ClassifierMi
 
 
 class LeafMatrices:
-    """Leaf matrices for leaves that are given as numbers, with all that a look-up needs."""
+    """Leaf matrices for leaves that are given as numbers, with everything that a look-up needs."""
 
     def __init__(self, n_leaves: list[int], prior: Floats, votes: list[Any], frequencies: list[Floats]) -> None:
         self.n_leaves = n_leaves
@@ -185,7 +185,7 @@ def _leaf_matrices(
 
 
 def _shares(counts: Floats, prior: Floats) -> Floats:
-    """Rows divided by their sums; the prior's shares where there is nothing."""
+    """Rows divided by their sums; the prior's shares where the sum is 0."""
     sums = counts.sum(axis=1, keepdims=True)
     return np.where(sums > 0, counts / np.where(sums > 0, sums, 1.0), prior / prior.sum())
 
@@ -201,7 +201,7 @@ def _leaf_ids(ensemble: Any, X: Any) -> npt.NDArray[Any]:
         ids = np.column_stack([member.apply(X[:, features]) for member, features in pairs])
     else:
         raise TypeError(
-            f"ensemble is a {type(ensemble).__name__}, which cannot say which leaves rows are in: it needs apply(X), "
+            f"ensemble is a {type(ensemble).__name__}, which does not provide the leaves of rows: it needs apply(X), "
             "or estimators_ that have it, as scikit-learn's forests and bagged trees do"
         )
     if ids.ndim != 2:
@@ -214,7 +214,7 @@ def _copies(ensemble: Any, n_rows: int, n_members: int) -> npt.NDArray[np.uint16
     samples = getattr(ensemble, "estimators_samples_", None)
     if samples is None or len(samples) != n_members:
         raise TypeError(
-            f"ensemble is a {type(ensemble).__name__} without estimators_samples_, which says which rows its members "
+            f"ensemble is a {type(ensemble).__name__} without estimators_samples_, which tells which rows its members "
             "have seen: use a forest with bootstrap=True, or bagging"
         )
     drawn = [np.bincount(np.asarray(rows, dtype=np.intp), minlength=n_rows) for rows in samples]

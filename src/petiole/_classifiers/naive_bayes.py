@@ -30,20 +30,21 @@ class BinnedNaiveBayesClassifier(WithoutConstraints, TableClassifier):
 
         P(k | x)  ∝  P(k) · Π_j P(x_j | k),      P(x_j = v | k) = (n_kv + α) / (n_k + α·V)
 
-    A numeric feature is cut at the training rows' quantiles, equal values in one bin; a categorical one has its
-    categories. V is the number of bins or categories that occur. A missing value, and a category never seen, leave
-    their factor out. Sums are of logarithms, so that any number of features is possible.
+    A numeric feature is cut at the training rows' quantiles, with equal values in the same bin; a categorical one has
+    its categories. V is the number of bins or categories that occur. A missing value, or a category that did not occur
+    in training, leaves its factor out. Logarithms are added, so any number of features is possible.
 
     Naive Bayes ranks well but is overconfident, because features are not independent. ``score_bins`` corrects this as
-    Zadrozny & Elkan (2001, section 2.5) do: the training rows are sorted by their log-odds and cut into bins; the
-    answer is the class's share of the rows in the bin. With more than two classes each is binned against the rest.
+    Zadrozny & Elkan (2001, section 2.5) do: the training rows are sorted by their log-odds and cut into bins, and the
+    probability is the class's share of the rows in the bin. With more than two classes, each is binned against the
+    rest.
 
     Parameters
     ----------
     n_bins : int, default=10
-        Bins of each numeric feature (fewer where values are equal). The paper does not say what it did.
+        Bins of each numeric feature (fewer where values are equal). The paper does not mention how it cut features.
     alpha : float, default=1.0
-        Laplace's correction: rows added to each bin or category. 0 is none; then a query that is impossible in every
+        Laplace's correction: rows added to each bin or category. With 0, a query that is impossible in every
         class gets the base rates.
     score_bins : int or None, default=None
         The paper's b: bins of the scores. None does not bin the scores; ``zadrozny_elkan`` sets 10.
@@ -60,7 +61,7 @@ class BinnedNaiveBayesClassifier(WithoutConstraints, TableClassifier):
     feature_log_prob_ : list of arrays of shape (n_values, n_classes)
         ln P(x_j = v | k) of each feature.
     calibrator_ : BinningCalibrator or None
-        The bins of the log-odds, if ``score_bins`` asks for them.
+        The bins of the log-odds, if ``score_bins`` is set.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class BinnedNaiveBayesClassifier(WithoutConstraints, TableClassifier):
 
     @classmethod
     def zadrozny_elkan(cls, **overrides: Any) -> BinnedNaiveBayesClassifier:
-        """Binned naive Bayes (Zadrozny & Elkan 2001): its scores in ten bins, found on the same training rows."""
+        """Binned naive Bayes (Zadrozny & Elkan 2001): scores in ten bins, learned on the same training rows."""
         return cls(**{"score_bins": 10, **overrides})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -136,7 +137,7 @@ class BinnedNaiveBayesClassifier(WithoutConstraints, TableClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            2 is a row twice, 0 a row absent; bins have equal weights.
+            A row of weight 2 counts twice and one of weight 0 not at all; bins have equal weights.
         """
         self._check_parameters()
         X = settled(X)
@@ -209,7 +210,7 @@ def log_shares(counts: Floats, alpha: float) -> Floats:
     """
     n_values = len(counts)
     totals = counts.sum(axis=0) + alpha * n_values
-    # A class all of whose values are missing has no preference, which is also the limit of a vanishing alpha.
+    # A class all of whose values are missing gets equal shares, which is also the limit of a vanishing alpha.
     shares = np.where(totals > 0, (counts + alpha) / np.where(totals > 0, totals, 1.0), 1 / n_values)
     with np.errstate(divide="ignore"):
         return np.log(shares)

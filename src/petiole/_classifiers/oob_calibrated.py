@@ -71,30 +71,30 @@ class OOBCalibratedClassifier(
     """An ensemble whose probabilities are recalibrated on its own out-of-bag rows.
 
     Each training row gets the probabilities of the trees that have not seen it. These are as honest as those of new
-    rows, so the calibrator is learned from them: in one fit, on all rows, without a hold-out and without folds. Rows
+    rows, so the calibrator is learned from them, in one fit, on all rows, without a hold-out and without folds. Rows
     that all trees have seen are left out.
 
     Parameters
     ----------
     ensemble : classifier with out-of-bag probabilities, default=None
-        petiole's ensembles, scikit-learn's forests and ``BaggingClassifier`` with bootstrap samples, or a pipeline that
-        ends in one of them. It is cloned and fitted with ``oob_score=True``. A ``FrozenEstimator`` is used as it is; it
-        must have been fitted with ``oob_score=True`` on the rows that ``fit`` is given. None is
+        One of petiole's ensembles, one of scikit-learn's forests or ``BaggingClassifier`` with bootstrap samples, or a
+        pipeline that ends in one of them. It is cloned and fitted with ``oob_score=True``. A ``FrozenEstimator`` is
+        used as it is; it must have been fitted with ``oob_score=True`` on the rows that ``fit`` is given. None is
         ``BaggedPETClassifier()``.
     method : str or calibrator, default="beta"
         One of the following, or an object of :mod:`petiole.calibrators`, such as ``BinningCalibrator(n_bins=20)``.
-        "temperature", "vector" and "structured_matrix" take all classes at once; the others take many classes one
-        against the rest and divide by the sum.
+        "temperature", "vector" and "structured_matrix" map all classes at once; the others map each of more than two
+        classes against the rest and divide by the sum.
 
         - "sigmoid": Platt's, a sigmoid of the probability; two numbers.
         - "beta": a logistic regression on ln p and −ln(1−p); three numbers.
         - "isotonic": any non-decreasing function; may give 0 and 1.
-        - "temperature": p_k ∝ p_k^(1/T); one number for all classes, and the decision stays.
+        - "temperature": p_k ∝ p_k^(1/T); one number for all classes; the most probable class stays the same.
         - "binning": the class's share in ten bins of equal counts.
         - "venn_abers": isotonic with the query labelled 0 and labelled 1; never gives 0 or 1, and has
           ``predict_interval``.
         - "vector": a temperature, then a scale and an intercept for each class.
-        - "structured_matrix": the same, and as rows come in a number for each pair of classes.
+        - "structured_matrix": the same, and with more rows a number for each pair of classes.
         - "quadratic": an increasing parabola of the log-odds; three numbers.
         - "spline": any smooth increasing function of the log-odds; never gives 0 or 1.
 
@@ -155,10 +155,10 @@ class OOBCalibratedClassifier(
 
         Parameters
         ----------
-        X : array or data frame of shape (n_rows, n_features), of a kind that the ensemble takes
+        X : array or data frame of shape (n_rows, n_features), of a kind that the ensemble accepts
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            Counts in the ensemble and in the calibrator.
+            Used by the ensemble and by the calibrator.
         """
         calibrator = as_calibrator(self.method)
         calibrator._check_parameters()
@@ -171,9 +171,9 @@ class OOBCalibratedClassifier(
         return self
 
     def with_method(self, method: str | ScoreCalibrator, y: Any, sample_weight: Any = None) -> OOBCalibratedClassifier:
-        """A fitted classifier that shares this one's ensemble and has another calibrator.
+        """A fitted classifier with the same ensemble and another calibrator.
 
-        ``y`` and ``sample_weight`` are those of ``fit``; nothing but the calibrator is fitted.
+        ``y`` and ``sample_weight`` are those of ``fit``; only the calibrator is fitted.
         """
         check_is_fitted(self)
         calibrator = as_calibrator(method)
@@ -194,7 +194,7 @@ class OOBCalibratedClassifier(
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each row, the first of equals."""
+        """The most probable class of each row; in a tie, the first."""
         proba = self.predict_proba(X)
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 
@@ -202,8 +202,8 @@ class OOBCalibratedClassifier(
     def predict_interval(self, X: Any) -> tuple[Floats, Floats]:
         """Lower and upper probabilities of each class, both of shape (n_rows, n_classes); Venn–Abers only.
 
-        The two probabilities that isotonic calibration would give, had the query been among the calibrating rows with
-        another label and with this one. With more than two classes each is taken against the rest.
+        The two probabilities that isotonic calibration would give if the query were one of the calibrating rows, with
+        another label and with this one. With more than two classes, each is taken against the rest.
         """
         proba = self._uncalibrated(X)
         calibrator: VennAbersCalibrator = self.calibrator_

@@ -18,7 +18,7 @@ from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.smoothing import Laplace
 
-# What model files keep of them.
+# Those that model files keep.
 OUT_OF_BAG_FIELDS = fields(
     oob_predict_proba_=maybe(checks.floats(2, 0.0, 1.0 + 1e-9, nan=True)),
     oob_decision_=maybe(checks.anything),
@@ -50,8 +50,7 @@ def keep_scores(model: Any, scores: OutOfBagScores) -> None:
 def keep_out_of_bag(model: Any, found: OutOfBag, X: Any, kept: npt.NDArray[np.intp] | None) -> None:
     """Set all out-of-bag attributes of a model that is fitted otherwise.
 
-    They have a row for every row of X. Rows of weight zero, which are not among those kept, are predicted: no tree has
-    seen them, so the answers of all trees are out of bag.
+    They have a row for every row of X. Rows of weight zero are predicted by all trees, none of which has seen them.
     """
     proba, decision = found.proba, model.classes_[found.decision]
     if kept is not None:
@@ -80,9 +79,9 @@ def permutation_importance(
     random_state: int | None,
     n_threads: int,
 ) -> Bunch:
-    """How much worse unseeing trees do on training rows when the values of a feature change places.
+    """How much worse trees predict training rows that they have not seen when the values of a feature are permuted.
 
-    Leaves answer with Laplace's correction of their trees' own rows.
+    Leaves use Laplace's correction of their trees' own rows.
     """
     tables = frequency_tables(forest, Laplace(), 0.0)
     weights = rows.weights_or_ones()

@@ -42,24 +42,24 @@ class PETClassifier(Updatable, TreeBasedClassifier):
     Parameters
     ----------
     criterion : {"entropy", "gain_ratio", "gini", "kearns_mansour"}, default="entropy"
-        How splits are scored. "entropy" is information gain; "gain_ratio" is C4.5's whole rule: the log2(tries)/n
-        correction for numeric features, a minimum per side that grows with the node, and the best ratio among
-        features of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)). "log_loss",
-        scikit-learn's other name of "entropy", is accepted, too.
+        How splits are scored. "entropy" is information gain; "gain_ratio" is C4.5's complete rule: the log2(tries)/n
+        correction for numeric features, a minimum per side that grows with the node, and the best ratio among features
+        of at least average gain; "kearns_mansour" is the sum over classes of sqrt(p(1-p)). "log_loss", scikit-learn's
+        other name for "entropy", is also accepted.
     max_depth : int or None, default=None
-        Largest depth of a leaf; the root has depth 0.
+        The largest depth of a leaf; the root has depth 0. None: no limit.
     min_samples_leaf : float, default=2
-        Least weight in a branch: C4.5's MinObj. A categorical split needs two such branches, a numeric split has two.
+        The least weight in a branch: C4.5's MinObj. At least two branches of a split must have it.
     max_features : None, "sqrt", "log2", int or float, default=None
         Features drawn at each node; "sqrt" and "log2" are rounded up. If none of them can be split, more are drawn.
     max_bins : int or None, default=None
         None tries every cut. A number puts each numeric feature into at most that many bins of equal weight first.
     splits : {"best", "oblique", "random"}, default="best"
-        What is tried of each feature at a node. "best" tries all cuts. "oblique" tries all cuts of a numeric feature
-        plus or minus another one, which is drawn at random, both divided by about their standard deviations;
+        Which splits are tried for each feature at a node. "best" tries all cuts. "oblique" tries all cuts of a numeric
+        feature plus or minus another one, which is drawn at random, both divided by about their standard deviations;
         categorical features are tried as by "best". "random" tries one cut, drawn between the smallest and the largest
         value at the node (as in extra-trees), and for ``nominal_splits="binary"`` one random set of categories. Both
-        are meant for forests, whose trees they make more different from each other.
+        are meant for forests, because they make trees more different from each other.
     categorical_features : "from_dtype", list of names or indices, boolean mask or None, default="from_dtype"
         Categorical columns. By default these are the columns of strings, booleans and categoricals.
     nominal_splits : {"multiway", "binary"}, default="multiway"
@@ -95,9 +95,9 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         Which columns may be tested together on a path: pairs, single columns, or the columns of one of the groups.
         Columns in no group are one more group, as in scikit-learn.
     weights : {"auto", "relative", "counts"}, default="auto"
-        What ``sample_weight`` means. Only the ratios of weights matter: where all are whole multiples of the smallest,
-        that is one row (weight 2 is a row twice); otherwise the mean weight is one row. "relative" takes the mean in
-        any case, "counts" takes weights as numbers of rows, as in a table that was aggregated.
+        What ``sample_weight`` means. "auto" uses only the ratios of weights: if all are whole multiples of the
+        smallest, the smallest is one row (and weight 2 counts twice); otherwise the mean weight is one row. "relative"
+        always takes the mean as one row. "counts" takes weights as numbers of rows, as in an aggregated table.
     random_state : int, RandomState or None, default=None
         With a seed, ties between features are drawn at random; without, the first feature wins and, with
         ``max_features=None`` and ``splits="best"``, the tree is the same every time.
@@ -207,7 +207,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            How much each row counts beside the others; a row of weight 0 counts as none. See the parameter
+            How much each row counts relative to the others; a row of weight 0 is ignored. See the parameter
             ``weights``.
         pruning_set : (X, y), optional
             Rows for ``pruning="pruning_set"``; without them ``pruning_fraction`` of the training rows are held out.
@@ -233,10 +233,10 @@ class PETClassifier(Updatable, TreeBasedClassifier):
     def with_smoothing(
         self, smoothing: str | LeafEstimator, X: Any = None, y: Any = None, sample_weight: Any = None
     ) -> PETClassifier:
-        """A fitted classifier that shares this one's tree and differs in the leaf estimator only.
+        """A fitted classifier with the same tree and another leaf estimator.
 
-        The training data are needed only by an estimator that learns a parameter from rows the tree has not seen, such
-        as ``HGS(alpha="honest")``.
+        The training data are needed only if the estimator learns a parameter from rows that the tree has not seen, as
+        ``HGS(alpha="honest")`` does.
         """
         estimator = as_leaf_estimator(smoothing)
         check_is_fitted(self)
@@ -251,7 +251,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
         return other
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
-        """The leaf of each row. At a missing value that would be spread, the heaviest branch is followed."""
+        """The leaf of each row. Where a missing value would spread the row, the heaviest branch is followed."""
         return traversal.leaf_ids(self._fitted_tree(), encode_queries(self, X), n_threads=self._n_threads())
 
     def decision_path(self, X: Any) -> sparse.csr_matrix:
@@ -380,7 +380,7 @@ class PETClassifier(Updatable, TreeBasedClassifier):
 
 
 def display_names(model: PETClassifier) -> dict[str, Any]:
-    """What a drawing of the tree calls columns, classes and categories, and the probabilities of its nodes."""
+    """The names of columns, classes and categories for a drawing of the tree, and the probabilities of its nodes."""
     return {
         "feature_names": model.encoder_.feature_names,
         "class_names": [str(label) for label in model.classes_],
@@ -390,7 +390,7 @@ def display_names(model: PETClassifier) -> dict[str, Any]:
 
 
 def _hold_out(training: EncodedRows, fraction: float, random: np.random.Generator) -> tuple[EncodedRows, EncodedRows]:
-    """Divide the rows at random into growing and pruning rows; every class keeps at least one to grow on."""
+    """Divide the rows at random into growing and pruning rows; every class keeps at least one growing row."""
     held = np.zeros(len(training), dtype=bool)
     for label in range(len(training.classes)):
         rows = random.permutation(np.flatnonzero(training.labels == label))

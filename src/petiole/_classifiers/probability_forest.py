@@ -38,22 +38,21 @@ def _check_saved_part(part: Any) -> None:
 class ProbabilityForestClassifier(ForestClassifier):
     """A forest whose probabilities are calibrated by its own out-of-bag rows, without a hold-out set.
 
-    Several statistics are taken from the leaves that a query reaches: the frequencies of the rows the tree was grown on
-    ("raw"),
-    of all rows ("eb", as in EB-PETs), of the rows it has not seen ("oob"), of the rows that the ensemble votes to be in
-    the same class ("votes", after MOB-ESP), and of all rows at the nearest ancestor that has enough of them ("coarse").
-    Each of these components is also computed for every training row, from the trees that have not seen it, with the row
-    itself left out. Models of other kinds stand beside the forest, each cross-fitted, so that they too have answers for
-    rows that they have not seen. On these honest probabilities a logarithmic opinion pool learns the weight of each
-    component for each class. The base rates ("prior") are one more component.
+    Several statistics are taken from the leaves that a query reaches: the class frequencies of the rows on which the
+    tree was grown ("raw"), of all rows ("eb", as in EB-PETs), of the rows that the tree has not seen ("oob"), of the
+    rows for which the ensemble votes as for the query ("votes", after MOB-ESP), and of all rows at the nearest
+    ancestor that has enough of them ("coarse"). Each of these components is also computed for every training row, from
+    the trees that have not seen it, with the row itself left out. Models of other kinds are cross-fitted, so that they
+    too predict rows that they have not seen. From these honest probabilities, a logarithmic opinion pool learns the
+    weight of each component for each class. The base rates ("prior") are one more component.
 
     Parameters
     ----------
     n_estimators : int, default=256
-        Number of trees, all kinds together.
+        Number of trees of all kinds together.
     max_features : None, "sqrt", "log2", int, float, or a tuple of these, default=("sqrt", 1)
-        Features drawn at each node. A tuple makes as many kinds of trees, in equal numbers, each kind with components
-        of its own: trees that choose among more features are more accurate, trees that choose among fewer differ more
+        Features drawn at each node. A tuple gives several kinds of trees, in equal numbers, each kind with its own
+        components: trees that choose among more features are more accurate, trees that choose among fewer differ more
         from each other.
     members : "auto" or tuple of {"forest", "linear", "curved", "kernel", "boosted"}, default="auto"
         The models that enter the pool: the forest, logistic regressions on the columns ("linear"), with ranks, squares
@@ -66,15 +65,14 @@ class ProbabilityForestClassifier(ForestClassifier):
     floor : float, default=0.002
         Components' probabilities are raised to this before logarithms are taken.
     min_samples_leaf : float or "auto", default="auto"
-        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 if no tree has more
-        than 10,000 leaves then, else one 10,000th of the rows; or one 3,000th, if a small forest answers its out-of-bag
-        rows better with that (by 0.5 % of the log-loss). So trees, files and predictions stay small however many rows
-        there are.
+        The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 if no tree then has
+        more than 10,000 leaves, and otherwise one 10,000th of the rows; or one 3,000th, if a small forest predicts its
+        out-of-bag rows better with that (by 0.5 % of the log-loss). This limits the size of trees and files.
     max_bins : int, None or "auto", default="auto"
-        In how many bins the values of a column are put. "auto" is None (exact splits) up to 50,000 rows and 255 above.
+        The number of bins for the values of a column. "auto" is None (exact splits) up to 50,000 rows and 255 above.
     missing : {"auto", "fractional", "separate"}, default="auto"
-        As in :class:`PETClassifier`. "auto" is "separate" where values are missing and a small forest answers its
-        out-of-bag rows better with that (by 3 % of the log-loss), and "fractional" elsewhere.
+        As in :class:`PETClassifier`. "auto" is "separate" if values are missing and a small forest predicts its
+        out-of-bag rows better with that (by 3 % of the log-loss), and otherwise "fractional".
     criterion, max_depth, splits, categorical_features, nominal_splits, threshold, pruning, \
 confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that rows count
@@ -85,12 +83,12 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
     min_samples_leaf_, max_bins_, missing_ : float, int or None, str
         What was chosen for "auto".
     pool_weights_ : array of shape (n_components, n_classes)
-        How much each component counts; large weights of "coarse" or "prior" are a sign of noisy data.
+        The weight of each component for each class; large weights of "coarse" or "prior" are a sign of noisy data.
     pool_intercepts_ : array of shape (n_classes,)
     component_names_ : list of str
         The components in the order of ``pool_weights_``.
     oob_log_loss_ : float
-        Log-loss of the pool in bits on out-of-bag rows, the same from which its few weights were learned.
+        Log-loss of the pool in bits on out-of-bag rows, from which its few weights were also learned.
     oob_component_log_loss_ : dict from component to its log-loss in bits on the same rows
     trees_ : Forest
     classes_ : array of the class labels
@@ -190,11 +188,12 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         return dict(zip(self.component_names_, answers, strict=True))
 
     def relearn_pool(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the weights of the pool anew from rows that no leaf has counted yet.
+        """Learn the weights of the pool again, from rows that no leaf has counted yet.
 
-        :meth:`update` keeps them. In a stream that drifts, "raw" falls behind the other components, because it does not
-        count later rows. Learn the weights from each batch before the batch is counted: ``model.relearn_pool(X,
-        y).update(X, y)``. The earlier weights are forgotten, so a batch should have a few hundred rows.
+        :meth:`update` keeps the weights. In a stream that drifts, "raw" falls behind the other components, because it
+        does not count later rows. Learn the weights from each batch before the batch is counted:
+        ``model.relearn_pool(X, y).update(X, y)``. The earlier weights are discarded, so a batch should have at least a
+        few hundred rows.
 
         Parameters
         ----------
@@ -259,7 +258,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
 
     @functools.cached_property
     def trees_(self) -> Forest:  # type: ignore[override]
-        """All trees, kind after kind."""
+        """All trees, ordered by kind."""
         if "parts_" not in self.__dict__:
             raise AttributeError("trees_: this ProbabilityForestClassifier is not fitted yet")
         return Forest.joined(self._estimate.forests)
@@ -306,7 +305,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         self.pool_weights_ = estimate.pool.weights
         self.pool_intercepts_ = estimate.pool.intercepts
         self.component_names_ = estimate.names
-        self.__dict__.pop("trees_", None)  # joined again when they are asked for
+        self.__dict__.pop("trees_", None)  # joined again on access
 
     FIT_ONLY_ATTRIBUTES = (*ForestClassifier.FIT_ONLY_ATTRIBUTES, "trees_")
 
@@ -337,7 +336,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], state: dict[str, Any]) -> Self:
-        # Files that know no members are from before there were any.
+        # Older files have no members.
         return super()._from_saved({"members": (FOREST,)} | parameters, state)
 
     def _saved_forests(self, state: dict[str, Any]) -> list[Forest]:
@@ -373,7 +372,7 @@ def _is_loss(value: Any) -> bool:
 
 
 def kinds_of(model: ProbabilityForestClassifier) -> tuple[Any, ...]:
-    """What ``max_features`` is for each kind of trees."""
+    """The value of ``max_features`` for each kind of trees."""
     several = isinstance(model.max_features, (tuple, list))
     kinds = tuple(model.max_features) if several else (model.max_features,)
     if not kinds or len({repr(kind) for kind in kinds}) < len(kinds):
@@ -382,12 +381,12 @@ def kinds_of(model: ProbabilityForestClassifier) -> tuple[Any, ...]:
 
 
 def pool_components(model: ProbabilityForestClassifier) -> tuple[Component, ...]:
-    """The components that the model asks for."""
+    """The components of the model's parameters."""
     return make_components(model.components, float(model.coarse_rows))
 
 
 def leaf_component_names(model: ProbabilityForestClassifier, n_kinds: int) -> list[str]:
-    """The statistics of leaves, for all kinds of trees that there are."""
+    """The names of the leaf statistics, for all kinds of trees."""
     kinds = kinds_of(model)[:n_kinds]
     if len(kinds) == 1:
         return list(model.components)

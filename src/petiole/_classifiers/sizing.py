@@ -1,13 +1,11 @@
-"""What "auto" stands for in the growth of trees, chosen by out-of-bag rows.
+"""What "auto" stands for in the growth of trees, chosen on out-of-bag rows.
 
-How fine the trees of a large table are, so that fit, model and predictions stay small: on small tables trees are grown
-until their leaves are pure. On many rows that takes time and memory in proportion, and the last splits say little: a
-forest averages them away. So a few small forests are grown with leaves of different sizes, and each answers rows that
-its trees have not seen. Large leaves make up for having few trees, so that they must be clearly better in these small
-forests to be as good in the whole one.
-
-And what becomes of missing values: where it tells something that a value is missing, a branch of their own is better
-than to divide such rows.
+The size of leaves on large tables, which limits time and memory: on small tables, trees are grown until their leaves
+are pure. On many rows that takes time and memory in proportion, and the last splits hardly matter, because a forest
+averages over them. So a few small forests are grown with leaves of different sizes, and each predicts rows that its
+trees have not seen. Large leaves compensate for having few trees, so they must be clearly better in these small
+forests to be as good in the whole one. The treatment of missing values: if the fact that a value is missing is
+informative, a branch of its own is better than dividing such rows.
 """
 
 from __future__ import annotations
@@ -28,9 +26,7 @@ TRIAL_TREES = 16
 GAIN = 0.005  # of the log-loss, by which larger leaves must be better
 MISSING_GAIN = 0.03  # the same for a branch of missing values
 
-MISSING_TELLS = (
-    "it tells something that a value is missing: such rows have a branch of their own (chosen by out-of-bag rows)"
-)
+MISSING_TELLS = "missing values are informative: they have a branch of their own (chosen on out-of-bag rows)"
 
 Growth = Mapping[str, Any]
 
@@ -95,10 +91,10 @@ def _leaf(n_rows: int, leaves: int) -> float:
 
 
 def describe_growth(growth: Growth, n_rows: int) -> list[str]:
-    """Lines about what was chosen, if that is not what is usual.
+    """Lines about what was chosen, if it differs from the usual values.
 
     >>> describe_growth({"min_samples_leaf": 6.0, "max_bins": 255}, 60_000)
-    ['60,000 rows are many: leaves have at least 6 rows (chosen by out-of-bag rows), columns 255 bins']
+    ['large table (60,000 rows): leaves have at least 6 rows (chosen on out-of-bag rows), columns 255 bins']
     """
     if growth.get("missing") == "separate":
         return [MISSING_TELLS, *describe_growth({**growth, "missing": "fractional"}, n_rows)]
@@ -106,7 +102,7 @@ def describe_growth(growth: Growth, n_rows: int) -> list[str]:
         return []
     told = []
     if "min_samples_leaf" in growth:
-        told.append(f"leaves have at least {growth['min_samples_leaf']:g} rows (chosen by out-of-bag rows)")
+        told.append(f"leaves have at least {growth['min_samples_leaf']:g} rows (chosen on out-of-bag rows)")
     if "max_bins" in growth:
         told.append(f"columns {growth['max_bins']} bins")
-    return [f"{n_rows:,} rows are many: {', '.join(told)}"]
+    return [f"large table ({n_rows:,} rows): {', '.join(told)}"]

@@ -1,4 +1,4 @@
-"""Rows that come later: they are counted at the leaves of a fitted model, whose structure stays."""
+"""New rows: they are counted at the leaves of a fitted model, whose structure stays."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Floats = npt.NDArray[np.float64]
 class ModelCounts:
     """The counts that a batch of rows adds to a fitted model; ``a + b`` are the counts of both batches.
 
-    It holds sums over rows and no single row: for every leaf of every tree the weight of each class. It can be pickled
-    and sent to where the model is.
+    It holds sums over rows, not the rows themselves: the weight of each class at every leaf of every tree. It can be
+    pickled and sent to the place where the model is.
 
     Attributes
     ----------
     structure : str
-        Equal for models with the same trees and classes; others refuse the counts.
+        Identifies the trees and classes; models with others refuse the counts.
     class_weights : array of shape (n_classes,)
         The weight of each class in the batch.
     parts : tuple
@@ -54,7 +54,7 @@ class ModelCounts:
 class Updatable(TreeBasedClassifier):
     """Base of classifiers whose counts can be brought up to date.
 
-    Rows are counted by the estimate; a subclass says in ``_take_counts`` which attributes change with the counts.
+    The estimate counts rows; a subclass defines in ``_take_counts`` which attributes change with the counts.
     """
 
     # Fitted attributes about the training rows alone, which an update removes.
@@ -69,15 +69,15 @@ class Updatable(TreeBasedClassifier):
         Parameters
         ----------
         X, y : rows that no tree has seen, in the columns of the fit
-            A category that the fit has not seen counts as missing, a label that it has not seen is an error.
+            A category that did not occur in the fit counts as missing; a label that did not occur is an error.
         sample_weight : array of shape (n_rows,), optional
         decay : float, default=1.0
-            From 0 to 1: what earlier counts are multiplied by before the new rows come in. 0 forgets all earlier rows;
-            a leaf that then has no rows answers as its nearest ancestor that has some.
+            From 0 to 1: the factor by which earlier counts are multiplied before the new rows are added. 0 removes all
+            earlier rows; a leaf that then has no rows takes the counts of its nearest ancestor that has some.
 
         Returns
         -------
-        The model itself. Nothing of it changes if an error is raised.
+        The model itself. It does not change if an error is raised.
 
         Examples
         --------
@@ -90,16 +90,16 @@ class Updatable(TreeBasedClassifier):
         >>> model.update(X[1::2], y[1::2], decay=0.5).tree_.inbag_class_counts[0]
         array([37.5, 37.5, 37.5])
         """
-        # Everything is worked out first: an update that fails or is stopped leaves the model as it was.
+        # Everything is computed first: an update that fails or is stopped leaves the model as it was.
         self.__dict__.update(vars(self.updated(self.counts_of(X, y, sample_weight), decay=decay)))
         for name in self.FIT_ONLY_ATTRIBUTES:
             self.__dict__.pop(name, None)
         return self
 
     def counts_of(self, X: Any, y: Any, sample_weight: Any = None) -> ModelCounts:
-        """The counts that these rows would add to the model, to be summed with others and given to :meth:`updated`.
+        """The counts that these rows would add to the model; they can be added up and passed to :meth:`updated`.
 
-        This is for rows that must stay where they are: the model is sent there, and only counts come back.
+        Use it for rows that must stay where they are: the model is sent there, and only counts come back.
         """
         check_is_fitted(self)
         self._estimate.check_updatable()
@@ -107,7 +107,7 @@ class Updatable(TreeBasedClassifier):
         return ModelCounts(self._structure(), rows.class_weights(), self._estimate.counts_of(rows, self._n_threads()))
 
     def updated(self, *counts: ModelCounts, decay: float = 1.0) -> Self:
-        """A fitted model with the structure of this one and with more counts; this one stays as it is.
+        """A fitted model with the structure of this one and more counts; this one does not change.
 
         ``model.updated(model.counts_of(X, y))`` gives the same probabilities as ``model.update(X, y)``.
 
@@ -116,7 +116,7 @@ class Updatable(TreeBasedClassifier):
         *counts : ModelCounts
             Made by :meth:`counts_of` of this model or of copies of it, at one or several places.
         decay : float, default=1.0
-            What earlier counts are multiplied by, as in :meth:`update`.
+            The factor for earlier counts, as in :meth:`update`.
         """
         check_is_fitted(self)
         self._estimate.check_updatable()
@@ -129,10 +129,10 @@ class Updatable(TreeBasedClassifier):
         return other
 
     def held_counts(self) -> ModelCounts:
-        """All counts that this model holds, those of its fit included, as :meth:`updated` takes them.
+        """All counts of this model, those of its fit included, in the form for :meth:`updated`.
 
-        With it counts can be sent in a model file, which is safe to read, instead of a pickle:
-        ``model.updated(counts, decay=0).save(path)`` there, ``model.updated(petiole.load(path).held_counts())`` here.
+        This allows sending counts in a model file, which is safe to read, instead of a pickle: ``model.updated(counts,
+        decay=0).save(path)`` there, ``model.updated(petiole.load(path).held_counts())`` here.
         """
         check_is_fitted(self)
         self._estimate.check_updatable()

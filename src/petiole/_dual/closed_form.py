@@ -20,7 +20,7 @@ from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._classifiers.updating import estimate_of
 from petiole._dual.noise import Perturbation
 from petiole._dual.sampling import draw, perturbed_matrix
-from petiole._estimates.asking import FiledVotes, Positions
+from petiole._estimates.asking import FiledVotes, PooledTables, Positions
 from petiole._estimates.base import ForestEstimate
 from petiole._estimates.cross_fitted import CrossFitted
 from petiole._estimates.members import Folding
@@ -61,6 +61,11 @@ class SoftQueries:
         self._leaves = self.router.members(self.matrix, self.perturbation.core, None, self.n_threads)
         _, _, proba = filed.tables.look_up_members(self._leaves, filed.ballot, n_voters, which, self.n_threads)
         return proba, None if tables is None else self.means(tables)
+
+    def look_up_together(self, pooled: PooledTables) -> tuple[Floats, Floats]:
+        proba, means = self.look_up(pooled.filed, self.router.n_trees, _core.VoteRows.shared, pooled.tables)
+        assert means is not None
+        return proba, means
 
     def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
         return mean_over_draws(

@@ -6,6 +6,8 @@ noise on their values in :mod:`petiole._dual`.
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +31,19 @@ class FiledVotes(NamedTuple):
     ballot: _core.Ballot
 
 
+@dataclass(frozen=True, eq=False)
+class PooledTables:
+    """MOB-ESP's leaf matrices and other tables of the same leaves, which are looked up together."""
+
+    filed: FiledVotes
+    tables: _core.LeafTables
+
+    @functools.cached_property
+    def leaves(self) -> _core.PooledLeaves | None:
+        """All of it in one small record for each leaf, made when first asked for; None if that cannot be."""
+        return _core.PooledLeaves.of(self.filed.tables, self.tables, self.filed.ballot)
+
+
 class Queries(Protocol):
     """New rows in the leaves of one forest."""
 
@@ -40,6 +55,9 @@ class Queries(Protocol):
     ) -> tuple[Floats, Floats | None]:
         """The frequencies that leaves keep for the vote of the first trees, NaN where there are none; and the means of
         tables."""
+
+    def look_up_together(self, pooled: PooledTables) -> tuple[Floats, Floats]:
+        """The same where all trees vote and rows are shared between the votes."""
 
     def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
         """The probabilities by a model that is no forest; ``starts`` are the scores that it begins with, if any."""
@@ -81,6 +99,15 @@ class PlainQueries:
         _, _, proba, means = filed.tables.look_up(
             self.router, self.matrix, filed.ballot, n_voters, which, tables, self.n_threads
         )
+        return proba, means
+
+    def look_up_together(self, pooled: PooledTables) -> tuple[Floats, Floats]:
+        filed, leaves = pooled.filed, pooled.leaves
+        if leaves is not None:
+            return leaves.look_up(self.router, self.matrix, filed.ballot, self.n_threads)
+        n_trees = self.router.n_trees
+        proba, means = self.look_up(filed, n_trees, _core.VoteRows.shared, pooled.tables)
+        assert means is not None
         return proba, means
 
     def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._estimates.asking import FiledVotes, OutOfBagRows, PlainQueries, Positions, Queries, UnseenRows, filled
+from petiole._estimates.asking import (
+    FiledVotes,
+    OutOfBagRows,
+    PlainQueries,
+    PooledTables,
+    Positions,
+    Queries,
+    UnseenRows,
+    filled,
+)
 from petiole._estimates.base import Fit, UnseenAnswer
 from petiole._estimates.components import Component, OwnRows
 from petiole._estimates.cross_fitted import CrossFitted
@@ -74,6 +83,10 @@ class Part:
         return len(self.forest)
 
     @functools.cached_property
+    def pooled(self) -> PooledTables:
+        return PooledTables(self.filed, self.tables)
+
+    @functools.cached_property
     def looks_up_votes(self) -> bool:
         return any(component.looks_up_votes for component in self.components)
 
@@ -81,8 +94,7 @@ class Part:
         """The probabilities of queries by each component."""
         n_classes, votes = self.n_classes, None
         if self.looks_up_votes:
-            votes, means = queries.look_up(self.filed, self.n_trees, _core.VoteRows.shared, self.tables)
-            assert means is not None
+            votes, means = queries.look_up_together(self.pooled)
         else:
             means = queries.means(self.tables)
         raw = means[:, :n_classes]
@@ -273,7 +285,7 @@ class PooledComponents:
         """Parts kind by kind, members name by name; pools are averaged by their numbers of trees."""
         every = [self, *others]
         if any(one.names_of_leaves != self.names_of_leaves for one in every):
-            raise ValueError("the models differ in max_features or components: merge equals")
+            raise ValueError("the models differ in max_features or components: merge models with the same parameters")
         members = self.members.joined([one.members for one in others])
         forest_pools = [one.forest_pool for one in every if one.forest_pool is not None]
         names = [*self.names_of_leaves, *members.names, PRIOR]

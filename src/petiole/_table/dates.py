@@ -30,6 +30,32 @@ PARTS: dict[str, Callable[[Floats], NDArray[Any]]] = {
 }
 
 
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+YEARS = range(1, 10_000)  # that Python's dates have
+
+
+def part_text(part: str, value: float) -> str:
+    """A part of a date in words; a value between two weekdays or months, such as a threshold, is the earlier one.
+
+    >>> part_text("days", 18901.0), part_text("days", 18901.5), part_text("weekday", 5.5), part_text("hour", 14.25)
+    ('2021-10-01', '2021-10-01 12:00', 'Friday', '14:15')
+    """
+    if part == "weekday" and 1 <= value < 8:
+        return WEEKDAYS[int(value) - 1]
+    if part == "month" and 1 <= value < 13:
+        return MONTHS[int(value) - 1]
+    if part == "hour" and 0 <= value < 24:
+        return f"{int(value)}:{int(60 * value) % 60:02}"
+    if part == "days" and YEARS.start < 1970 + value / 366 and 1970 + value / 365 < YEARS.stop:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=value)
+        return f"{moment:%Y-%m-%d}" if value == int(value) else f"{moment:%Y-%m-%d %H:%M}"
+    return f"{value:.6g}"
+
+
 class DateColumn:
     """Dates are several numbers: those of the parts that varied in training.
 

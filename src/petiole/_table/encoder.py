@@ -17,7 +17,7 @@ from petiole._table.columns import (
     encode_column,
     learn_column,
 )
-from petiole._table.dates import PARTS, DateColumn
+from petiole._table.dates import PARTS, DateColumn, part_text
 from petiole._table.frames import (
     Array,
     Names,
@@ -179,6 +179,33 @@ class FeatureEncoder(Savable):
         columns = [_column_again(column) for column in state["columns"]]
         self.__init__(columns, state["feature_names"], state["owner"])  # type: ignore[misc]
         self.table_format = state.get("table_format")
+
+    @property
+    def date_parts(self) -> list[str | None]:
+        """For each feature which part of a date it is, None if it is none."""
+        parts: list[str | None] = []
+        for column in self.columns:
+            parts += column.parts if isinstance(column, DateColumn) else [None]
+        return parts
+
+    def value_text(self, feature: int, value: float) -> str:
+        """A cell of the matrix as people write it: the name of a category, a date, a number.
+
+        >>> encoder, matrix = FeatureEncoder.fit([[1.5, "red"], [2.5, "blue"], [None, "red"]])
+        >>> encoder.value_text(0, 1.5), encoder.value_text(1, 1.0), encoder.value_text(0, float("nan"))
+        ('1.5', 'red', 'missing')
+        """
+        if np.isnan(value):
+            return "missing"
+        categories, part = self.categories[feature], self.date_parts[feature]
+        if categories is not None:
+            return str(categories[int(value)])
+        return f"{value:.6g}" if part is None else part_text(part, value)
+
+    def date_text(self, feature: int, value: float) -> str | None:
+        """A number of a feature that is a part of a date, in words; None of other features."""
+        part = self.date_parts[feature]
+        return None if part is None else part_text(part, value)
 
     def transform(self, X: Any) -> Array:
         """Encode new data by the columns of the training data, taken by position."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +26,10 @@ class Words:
         feature_names: Sequence[Any] | None = None,
         class_names: Sequence[Any] | None = None,
         categories: Sequence[Sequence[Any] | None] | None = None,
+        date_text: Callable[[int, float], str | None] | None = None,
     ) -> None:
         self.tree = tree
+        self._date_text = date_text
         self.classes = _labels("class_names", class_names, tree.n_classes)
         self.classes = self.classes or [f"class {k}" for k in range(tree.n_classes)]
         self._features = _labels("feature_names", feature_names, tree.n_features)
@@ -43,6 +45,11 @@ class Words:
         return weighted_sum(names, weights.tolist()) if weights.size else names[0]
 
     def threshold(self, node: int) -> str:
+        tested = self.tree.tested_features(node)
+        if self._date_text is not None and len(tested) == 1:
+            told = self._date_text(int(tested[0]), float(self.tree.threshold[node]))
+            if told is not None:
+                return told
         return f"{self.tree.threshold[node]:.{self._digits[node]}g}"
 
     def top_class(self, probabilities: npt.NDArray[np.float64]) -> str:

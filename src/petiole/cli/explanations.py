@@ -103,7 +103,7 @@ def _rule(tree: Tree, words: Words, path: Any, position: int) -> str:
 
 def _words(model: Any, tree: Tree) -> Words:
     encoder = model.encoder_
-    return Words(tree, encoder.feature_names, model.classes_.tolist(), encoder.categories)
+    return Words(tree, encoder.feature_names, model.classes_.tolist(), encoder.categories, encoder.date_text)
 
 
 def _number(value: Any) -> str:

@@ -124,7 +124,8 @@ def remember_names(model: Any, names: list[str]) -> None:
     encoder = find_encoder(model)
     if encoder is not None:
         encoder.name_inputs(names)
-        model.feature_names_in_ = np.array(names, dtype=object)
+        for part in with_inner_classifiers(model):
+            part.feature_names_in_ = np.array(names, dtype=object)
 
 
 def remember_format(model: Any, format: dict[str, Any]) -> None:

@@ -70,6 +70,63 @@ class TrainingOptions(BinnedLabelOptions):
     numeric: options.Numeric = None
 
 
+SETS = "Prediction sets"
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """What a model keeps for prediction sets."""
+
+    sets: Annotated[
+        str | None,
+        typer.Option(
+            "--sets",
+            metavar="NAME",
+            help="Keep what predict --sets needs, from out-of-bag or held-out rows: lac (the smallest sets), aps or "
+            "raps (larger sets for rows that are hard).",
+            rich_help_panel=SETS,
+            show_default=False,
+        ),
+    ] = None
+    sets_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sets-by",
+            metavar="A,B",
+            help="Columns by whose values sets are calibrated, each group by itself.",
+            rich_help_panel=SETS,
+            show_default=False,
+        ),
+    ] = None
+    sets_per_class: Annotated[
+        bool,
+        typer.Option(
+            "--sets-per-class", help="Calibrate the sets class by class.", rich_help_panel=SETS, show_default=False
+        ),
+    ] = False
+
+    def around(self, model: Any, seed: int) -> Any:
+        """The model to fit: the one given, or one that makes prediction sets of its answers."""
+        if self.sets is None:
+            from petiole.cli.errors import WrongInput
+
+            if self.sets_by or self.sets_per_class:
+                raise WrongInput("--sets-by and --sets-per-class: are for prediction sets; add --sets lac")
+            return model
+        from petiole.cli.io.labelled import split_names
+        from petiole.conformal import ConformalClassifier
+        from petiole.conformal.scores import METHODS
+
+        if self.sets not in METHODS:
+            from petiole.cli.errors import WrongInput, nearest_of
+
+            raise WrongInput(f"--sets {self.sets}: is not known; {nearest_of(self.sets, METHODS)}")
+        by = split_names(self.sets_by)
+        return ConformalClassifier(
+            model, method=self.sets, by=list(by) or None, per_class=self.sets_per_class, random_state=seed
+        )
+
+
 Methods = Annotated[
     str,
     typer.Option(

@@ -1,4 +1,4 @@
-"""Decisions by probabilities: costs, thresholds, abstention, and policies for campaigns."""
+"""Decisions based on probabilities: costs, thresholds, abstention, and policies for campaigns."""
 
 from petiole.decisions.abstention import decide_or_abstain, with_abstention
 from petiole.decisions.budgets import best_rows

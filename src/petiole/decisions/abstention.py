@@ -1,4 +1,4 @@
-"""The option not to decide: one action more, with a cost of its own."""
+"""The option not to decide: a further action, with its own cost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from petiole.decisions.costs import as_cost_array, as_names, check_costs
 
 
 def with_abstention(cost: Any, abstain_cost: Any) -> Floats:
-    """Add an action to the costs, as the last: to abstain, for example to ask an expert.
+    """Add abstaining to the costs as the last action, for example asking an expert.
 
     Parameters
     ----------
     cost : array of shape (n_actions, n_classes) or (n_rows, n_actions, n_classes)
     abstain_cost : float, or array
-        What it costs to abstain: a number, one per true class (shape (n_classes,)), or one per row (shape (n_rows, 1)
+        The cost of abstaining: a number, one per true class (shape (n_classes,)), or one per row (shape (n_rows, 1)
         or (n_rows, n_classes)).
 
     Returns
@@ -48,7 +48,7 @@ def with_abstention(cost: Any, abstain_cost: Any) -> Floats:
 
 
 def decide_or_abstain(proba: Any, cost: Any, abstain_cost: Any, *, actions: Any = None, abstain: Any = None) -> Array:
-    """Return the cheapest action for every row, or a mark where it is cheaper to abstain; not in ties.
+    """Return the cheapest action for every row, or a mark where abstaining is cheaper than all actions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which rows to act on where not all can be acted on: so many, or as many as a budget pays for."""
+"""Which rows to act on if there is a limit: a number of rows, or a budget."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from petiole._validation import check_number, check_whole
 
 
 def best_rows(gain: Any, *, top: int | None = None, budget: float | None = None, price: Any = 1.0) -> Array:
-    """Return the positions of the rows to act on, the most worthwhile first.
+    """Return the positions of the rows to act on, those with the highest gain first.
 
-    Only rows whose gain is positive are chosen. With ``budget`` rows are taken by their gain per unit of price, and one
-    that is too dear for what is left is passed over. Where all prices are equal no choice gains more. Otherwise the
+    Only rows whose gain is positive are chosen. With ``budget``, rows are taken in order of their gain per unit of
+    price, skipping rows that cost more than what is left. If all prices are equal, no choice gains more. Otherwise the
     choice gains at least as much as the best one, less the largest gain of a single row that the budget could pay for.
 
     Parameters
     ----------
     gain : array of shape (n_rows,)
-        What acting on a row is expected to gain, such as the difference of two columns of :func:`expected_cost`. A
-        price that is to be paid should be in it already.
+        The expected gain of acting on a row, such as the difference of two columns of :func:`expected_cost`. A price
+        that has to be paid should be deducted already.
     top : int, default=None
-        Choose at most so many rows.
+        The largest number of rows to choose.
     budget : float, default=None
         The prices of the chosen rows sum to at most this.
     price : float or array of shape (n_rows,), default=1.0
-        What acting on a row takes from the budget; above 0.
+        The price of acting on a row, which must be above 0.
 
     Returns
     -------
@@ -57,12 +57,12 @@ def best_rows(gain: Any, *, top: int | None = None, budget: float | None = None,
 def _finite(name: str, values: Any) -> Floats:
     found = np.asarray(values, dtype=np.float64)
     if not np.isfinite(found).all():
-        raise ValueError(f"{name}: must be finite numbers; correct or drop the rows for which it is not known")
+        raise ValueError(f"{name}: must be finite numbers; correct or drop the rows for which it is unknown")
     return found
 
 
 def _paid(order: Array, prices: Floats, budget: float) -> Array:
-    """The rows that are paid for, one after the other, as long as the money lasts."""
+    """The rows that are chosen one after another until the budget is spent."""
     left, chosen = budget * (1 + 1e-12), []
     for row in order.tolist():
         if prices[row] <= left:

@@ -1,4 +1,4 @@
-"""From probabilities and costs to actions: what each costs in expectation, and the cheapest."""
+"""From probabilities and costs to actions: expected costs, and the cheapest action."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def expected_cost(proba: Any, cost: Any) -> Floats:
     proba : array of shape (n_rows, n_classes)
         Class probabilities; each row sums to 1.
     cost : array of shape (n_actions, n_classes) or (n_rows, n_actions, n_classes)
-        ``cost[predicted, true]``: what an action costs when a class is true, for all rows or for each. Actions need not
-        be classes. Gains are negative costs.
+        ``cost[predicted, true]``: the cost of an action when a class is true, for all rows or for each. Actions need
+        not be classes. Gains are negative costs.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def expected_cost(proba: Any, cost: Any) -> Floats:
     Examples
     --------
     >>> from petiole.decisions import expected_cost
-    >>> expected_cost([[0.9, 0.1]], [[0, 50], [1, 0]])  # to overlook the second class costs 50
+    >>> expected_cost([[0.9, 0.1]], [[0, 50], [1, 0]])  # overlooking the second class costs 50
     array([[5. , 0.9]])
     """
     table = check_probabilities(proba)
@@ -38,9 +38,9 @@ def expected_cost(proba: Any, cost: Any) -> Floats:
 
 
 def decide(proba: Any, cost: Any, *, actions: Any = None) -> Array:
-    """Return the cheapest action for every row; of actions that cost the same, the one with the lowest index.
+    """Return the cheapest action for every row; in a tie, the one with the lowest index.
 
-    Costs count as the same if they differ by no more than the rounding of their sums.
+    Costs count as equal if they differ by no more than the rounding of their sums.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def decide(proba: Any, cost: Any, *, actions: Any = None) -> Array:
 
 
 def cheapest(proba: Floats, costs: Floats) -> Array:
-    """:func:`decide` for what has been checked."""
+    """:func:`decide` for arguments that have been checked."""
     expected = _expected_costs(proba, costs)
-    # A sum of K products is off by K units in the last place at most, and two sums are compared.
+    # A sum of K products has an error of at most K units in the last place, and two sums are compared.
     rounding = 2 * proba.shape[1] * np.finfo(np.float64).eps * np.abs(costs).max(axis=(-2, -1))
     least = expected.min(axis=1) + rounding
     return (expected <= least[:, np.newaxis]).argmax(axis=1)

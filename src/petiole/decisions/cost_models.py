@@ -11,7 +11,7 @@ from petiole._table.columns import Floats
 from petiole._table.labels import check_weights, encode_labels
 from petiole._validation import check_choice, check_whole
 
-# The upper ends of the uniform distributions: of mistakes, and of right answers.
+# The upper ends of the uniform distributions: of mistakes, and of correct decisions.
 UPPER_ENDS = {
     "M1": (10.0, 0.0),
     "M2": (100.0, 0.0),
@@ -50,7 +50,7 @@ def random_costs(
     ====== ================================ ===================
 
     In M5 it is expensive to miss a rare class, as in medicine and fraud detection; in M6 it is cheap. As in the paper,
-    matrices are drawn without further conditions: with M7 and M8 a right answer may cost more than a mistake.
+    matrices are drawn without further conditions: with M7 and M8 a correct decision may cost more than a mistake.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _shares(priors: Any, y: Any, sample_weight: Any) -> Floats:
         raise ValueError("random_costs needs either priors, the shares of the classes, or y, from which to take them")
     if priors is not None:
         if sample_weight is not None:
-            raise ValueError("sample_weight weighs the labels of y: leave it out when priors are given")
+            raise ValueError("sample_weight is for the labels of y: leave it out when priors are given")
         return _check_priors(priors)
     classes, codes = encode_labels(y)
     counts = np.bincount(codes, weights=check_weights(sample_weight, len(codes)), minlength=len(classes))

@@ -1,4 +1,4 @@
-"""Whose costs the rows and columns of a cost array are, and costs that name them."""
+"""The order of rows and columns in a cost array, and costs by name."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def has_names(cost: Any) -> bool:
 
 
 def named_costs(cost: Mapping[Any, Any], actions: Array, classes: Array) -> Floats:
-    """A mapping of mappings, ``cost[action][true class]``, as a matrix. A right answer that is not named costs 0.
+    """A mapping of mappings, ``cost[action][true class]``, as a matrix. A correct decision that is not named costs 0.
 
     >>> classes = np.array(["healthy", "ill"])
     >>> named_costs({"ill": {"healthy": 1}, "healthy": {"ill": 50}}, classes, classes)
@@ -83,7 +83,9 @@ def named_costs(cost: Mapping[Any, Any], actions: Array, classes: Array) -> Floa
         _reject_unknown(of_action, classes, f"in cost[{action!r}] a true class", "the classes are")
         for column, label in enumerate(classes.tolist()):
             if label not in of_action and label != action:
-                raise ValueError(f"cost has no entry [{action!r}][{label!r}]: say what {action!r} costs then")
+                raise ValueError(
+                    f"cost has no entry [{action!r}][{label!r}]: give the cost of {action!r} for that class"
+                )
             matrix[row, column] = of_action.get(label, 0.0)
     return matrix
 

@@ -39,27 +39,27 @@ class CostSensitiveClassifier(
 ):
     """Predict the cheapest class under a cost matrix or costs per row (Margineantu & Dietterich 2002, eq. 1.1).
 
-    Costs are indexed ``cost[predicted, true]``, and rows and columns are in the order of ``classes_``, that is of the
-    sorted labels, unless ``labels`` or names say otherwise.
+    Costs are indexed ``cost[predicted, true]``. Rows and columns are in the order of ``classes_``, that is, of the
+    sorted labels, unless ``labels`` or names give another order.
 
     Parameters
     ----------
     estimator : classifier with predict_proba
         One of petiole's, any of scikit-learn's, a pipeline, or a ``FrozenEstimator``, which is not fitted again.
     cost : array of shape (n_actions, n_classes), dict, data frame or None, default=None
-        A dict of dicts, or a pandas frame, is read by names: ``cost[action][true class]``; a right class that it does
-        not name costs 0. None: all mistakes cost the same.
+        A dict of dicts, or a pandas frame, is read by names: ``cost[action][true class]``; a correct decision that it
+        does not name costs 0. None: all mistakes cost the same.
     method : {"decide", "relabel"}, default="decide"
-        "decide" weighs the costs with the probabilities of each query. "relabel" gives every training row the label of
-        its cheapest action and fits the estimator to these (after MetaCost, Domingos 1999): one model that makes the
-        decisions by itself, such as a small tree to print. The probabilities of the training rows are the out-of-bag
-        ones if the fitted estimator has them (``oob_score=True``), those of ``cv`` folds otherwise. Without ``cost``
-        the labels stay as they are.
+        "decide" weights the costs by the probabilities of each query. "relabel" gives every training row the label of
+        its cheapest action and fits the estimator to these labels (after MetaCost, Domingos 1999). The result is one
+        model that makes the decisions by itself, such as a small tree to print. The probabilities of the training rows
+        are out-of-bag if the fitted estimator has them (``oob_score=True``), and otherwise from ``cv`` folds. Without
+        ``cost`` the labels do not change.
     labels : list of classes, optional
-        The classes of the columns of cost arrays (and of the rows, unless there are ``actions``), if that is not the
-        sorted order. It may name classes that are missing from the training rows, as happens in small folds.
+        The classes of the columns of cost arrays (and of the rows, unless there are ``actions``), if they are not in
+        sorted order. It may name classes that do not occur in the training rows, as happens in small folds.
     actions : list of names, optional
-        What can be done, one name per row of ``cost``, if that is not to predict one of the classes.
+        The actions, one name per row of ``cost``, if they are not the classes.
     cv : int, splitter or iterable, default=5
         The folds of ``method="relabel"``.
 
@@ -84,11 +84,11 @@ class CostSensitiveClassifier(
     >>> model = CostSensitiveClassifier(PETClassifier.c44(), cost).fit(X[::2], y[::2])
     >>> [int((labels == "malignant").sum()) for labels in (model.estimator_.predict(X), model.predict(X))]
     [217, 238]
-    >>> model.expected_cost(X[:1]).round(1)  # of saying "benign" and of saying "malignant"
+    >>> model.expected_cost(X[:1]).round(1)  # of "benign" and of "malignant"
     array([[48.9,  0. ]])
     """
 
-    # Weights are for the wrapped estimator, which says itself whether it wants them.
+    # Weights are for the wrapped estimator, which requests them itself.
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012
 
     _saved = fields(
@@ -116,13 +116,13 @@ class CostSensitiveClassifier(
         relabelled = state.get("relabelled_estimator_")
         if relabelled is None:
             return
-        if type(relabelled).__name__ != "DummyClassifier":  # which has been checked, and has no use for columns
+        if type(relabelled).__name__ != "DummyClassifier":  # which has been checked and does not use columns
             checks.fitted_classifier(relabelled)
             checks.same_columns(state, relabelled)
         known = state["actions_"].tolist()
         require(
             all(label in known for label in relabelled.classes_.tolist()),
-            "relabelled_estimator_: must know nothing but the actions",
+            "relabelled_estimator_: must have no classes other than the actions",
         )
 
     def __init__(
@@ -143,12 +143,12 @@ class CostSensitiveClassifier(
         self.cv = cv
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> CostSensitiveClassifier:
-        """Fit the estimator, and once more to the cheapest actions with ``method="relabel"``.
+        """Fit the estimator; with ``method="relabel"``, fit it again to the cheapest actions.
 
         Parameters
         ----------
         X, y
-            As the estimator takes them.
+            In the form that the estimator accepts.
         sample_weight : array of shape (n_rows,), optional
             For the estimator; those of a pipeline go to its last step. With metadata routing enabled the estimator has
             to request them.
@@ -181,14 +181,14 @@ class CostSensitiveClassifier(
         return self
 
     def predict(self, X: Any, *, cost: Any = None) -> Array:
-        """Return the cheapest class or action for each row; of equals the first.
+        """Return the cheapest class or action for each row; in a tie, the first.
 
         Parameters
         ----------
-        X : rows to decide about
+        X : the rows to decide for
         cost : array of shape (n_rows, n_actions, n_classes) or (n_actions, n_classes), dict or data frame, optional
-            What these decisions cost, in place of the ``cost`` of the classifier. With metadata routing enabled, ask
-            for it with ``set_predict_request(cost=True)``.
+            The costs of these decisions, in place of the ``cost`` of the classifier. With metadata routing enabled,
+            ask for it with ``set_predict_request(cost=True)``.
         """
         check_is_fitted(self)
         if hasattr(self, "relabelled_estimator_"):
@@ -222,7 +222,7 @@ class CostSensitiveClassifier(
             return np.log(self.predict_proba(X))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Arguments of fit go to the estimator; ``cost`` at predict is this classifier's own."""
+        """Arguments of fit go to the estimator; ``cost`` in ``predict`` is for this classifier."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
@@ -257,7 +257,7 @@ class CostSensitiveClassifier(
 
 
 def _costs_at_fit(order: CostOrder, cost: Any, method: str) -> Floats | None:
-    """The costs to fit with; None if they are to come with the queries."""
+    """The costs for the fit; None if they come with the queries."""
     if cost is not None:
         return order.read(cost)
     if order.actions_are_classes:

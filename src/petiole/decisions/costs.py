@@ -1,4 +1,4 @@
-"""Cost arrays: what a user may give, and what is wrong with it."""
+"""Checks of cost arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_costs(cost: Any, *, n_classes: int, n_rows: int | None = None, paramet
     >>> check_costs([[0, 5], [1, float("nan")]], n_classes=2)
     Traceback (most recent call last):
     ...
-    ValueError: cost[1, 1]=nan: must be a finite number; say what action 1 costs when the true class is number 1
+    ValueError: cost[1, 1]=nan: must be a finite number; give the cost of action 1 when the true class is number 1
     """
     costs = as_cost_array(cost, parameter)
     _check_shape(costs, n_classes, n_rows, parameter)
@@ -98,9 +98,9 @@ def _check_entries(costs: Floats, parameter: str) -> None:
         return
     place = np.argwhere(bad)[0]
     action, true = place[-2:]
-    remedy = f"say what action {action} costs when the true class is number {true}"
+    remedy = f"give the cost of action {action} when the true class is number {true}"
     if np.isinf(costs[tuple(place)]):
-        remedy = "for what must never happen use a large number, such as 1000 times the others"
+        remedy = "for a mistake that must never happen use a large number, such as 1000 times the others"
     where = ", ".join(map(str, place))
     raise ValueError(f"{parameter}[{where}]={costs[tuple(place)]}: must be a finite number; {remedy}")
 

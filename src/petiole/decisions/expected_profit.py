@@ -1,4 +1,4 @@
-"""Two models in one: how probable an answer is, and how much it brings."""
+"""Two models in one: the probability of a gift, and its amount."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
     """Choose the rows whose expected gift exceeds the cost of a letter (Zadrozny & Elkan 2001).
 
     A classifier estimates the probability of a gift, a regression its amount. ``predict`` returns the positive class
-    for the rows whose product of both exceeds the cost, however improbable their gift may be.
+    for rows in which the product of the two exceeds the cost, even if a gift is improbable.
 
     Parameters
     ----------
@@ -47,19 +47,19 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
     regressor : regressor or None, default=None
         Estimates the amount; fitted to the rows that gave. None: linear regression, as in the paper.
     cost : float, default=0.68
-        What a letter costs, in the unit of the amounts; that of the KDD'98 contest.
+        The cost of a letter in the unit of the amounts; the default is that of the KDD'98 contest.
     pos_label : class label, optional
         The class of those who give; by default the second of the sorted classes.
     amount_columns : list of column names or numbers, or None, default=None
         The columns of X for the regression; None: all.
     add_probability : bool, default=False
-        Whether the probability of a gift is added as the last regressor: the amounts are known only of those who gave,
-        and those who are likely to give may give less. It is the correction after Heckman that Zadrozny & Elkan use in
-        another paper (from memory, see the provenance page). In training the probabilities are out-of-bag ones if the
-        fitted estimator has them, those of ``cv`` folds otherwise.
+        Whether the probability of a gift is added as the last regressor: the amounts are known only for those who
+        gave, and those who are likely to give may give less. It is the correction after Heckman that Zadrozny & Elkan
+        use in another paper (see the provenance page). In training, the probabilities are out-of-bag if the fitted
+        estimator has them, and otherwise from ``cv`` folds.
     max_amount : float or None, default=None
-        Larger gifts are outliers and left out of the regression; 50 dollars in Zadrozny & Elkan's amount model
-        (from memory, see the provenance page).
+        Larger gifts are treated as outliers and left out of the regression; 50 dollars in Zadrozny & Elkan's amount
+        model (see the provenance page).
     cv : int, splitter or iterable, default=5
         The folds for ``add_probability``.
 
@@ -69,7 +69,7 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
     classes_ : array of the two class labels
     pos_label_ : the class of those who give
     n_amounts_ : int
-        How many gifts the regression was fitted to.
+        The number of gifts to which the regression was fitted.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(2000, 2))
     >>> gave = rng.uniform(size=2000) < 0.1 * X[:, 0]
-    >>> gift = np.where(gave, 5 + 20 * X[:, 1], np.nan)  # who gave nothing has no amount
+    >>> gift = np.where(gave, 5 + 20 * X[:, 1], np.nan)  # those who gave nothing have no amount
     >>> model = ExpectedProfitClassifier(LogisticRegression()).fit(X, gave, amount=gift)
     >>> people = [[0.9, 0.9], [0.9, 0.0], [0.1, 0.9]]
     >>> model.predict_amount(people).round(1)
@@ -145,11 +145,11 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_features), as both models take it
+        X : table of shape (n_rows, n_features), in a form that both models accept
         y : labels of two classes
         amount : array of shape (n_rows,), optional
-            What each row gave; only read where the label is the positive one. None: every gift is worth two letters, so
-            that rows are chosen which are more likely to give than not.
+            The gift of each row; only read where the label is the positive one. None: every gift is worth two letters,
+            so that rows are chosen if they are more likely to give than not.
         sample_weight : array of shape (n_rows,), optional
             For both models.
         """
@@ -191,7 +191,7 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
         return chances * self._amounts_of(X, chances) - self.cost
 
     def predict_amount(self, X: Any) -> Floats:
-        """Return how much each row is expected to give, if anything."""
+        """Return the expected gift of each row, given that there is one."""
         return self._amounts_of(X, self._chances_of(X))
 
     def predict_proba(self, X: Any) -> Floats:
@@ -239,7 +239,7 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
         return held_out_probabilities(self.estimator, fitted, X, y, self.cv, arguments)[:, positive]
 
     def _regressors(self, X: Any, chances: Any) -> Any:
-        """The regression's columns; ``chances`` is asked for probabilities only if they are one of them."""
+        """The regression's columns; ``chances`` is called only if probabilities are one of them."""
         columns = self.amount_columns
         features = X if columns is None else _safe_indexing(X, list(columns), axis=1)
         return add_column(features, chances(), PROBABILITY_COLUMN) if self.add_probability else features
@@ -256,7 +256,7 @@ class ExpectedProfitClassifier(WithoutClassWeight, SavableModel, MetaEstimatorMi
 
 
 def _chosen(known: list[Any], amount_columns: Any) -> list[Any]:
-    """Those of the known columns that are asked for by name, by number or by a mask."""
+    """The columns that are chosen by name, by number or by a mask."""
     alike = isinstance(amount_columns, np.ndarray) or len(set(map(type, amount_columns))) <= 1
     require(alike, "amount_columns: must be all names or all numbers")
     if len(amount_columns) == 0:

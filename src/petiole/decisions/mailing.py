@@ -1,4 +1,4 @@
-"""Whom to write to: policies that weigh what an answer brings with how probable it is, and what they earned."""
+"""Mailing policies, which weight the amount of a gift by its probability, and their profit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from petiole._table.frames import Array
 from petiole._table.judged import check_probabilities
 from petiole._table.labels import check_weights
 
-# What a letter cost in the campaign of the KDD'98 contest, in dollars.
+# The cost of a letter in the campaign of the KDD'98 contest, in dollars.
 LETTER = 0.68
 
 
@@ -23,9 +23,9 @@ def mail_policy(proba: Any, amount: Any, cost: Any = LETTER) -> Array:
     proba : array of shape (n_rows,) or (n_rows, 2)
         The probability of a gift; of two columns, the second.
     amount : float or array of shape (n_rows,)
-        How much a person is expected to give, if anything.
+        The expected gift of a person, given that there is one.
     cost : float or array of shape (n_rows,), default=0.68
-        What a letter costs; by default that of the KDD'98 contest, in dollars.
+        The cost of a letter; the default is that of the KDD'98 contest, in dollars.
 
     Returns
     -------
@@ -49,10 +49,10 @@ def campaign_profit(mailed: Any, amount: Any, cost: Any = LETTER, *, sample_weig
     ----------
     mailed : array of shape (n_rows,), bool
     amount : array of shape (n_rows,)
-        What people gave, or would give if asked: 0 for those who give nothing.
+        The gifts of people who got a letter, or would have given: 0 for those who give nothing.
     cost : float or array of shape (n_rows,), default=0.68
     sample_weight : array of shape (n_rows,), optional
-        How many people each row stands for.
+        The number of people that each row stands for.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Two classes, two actions: the probability at which the cheaper action changes."""
+"""Thresholds for two classes and two actions: the probability at which the cheaper action changes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from petiole.decisions.costs import as_cost_array, check_costs
 def threshold(cost: Any, *, dominated: str = "raise") -> Any:
     """Return the probability of the second class above which the second action is the cheaper one.
 
-    With a = cost[1, 0] − cost[0, 0], the price of a false alarm, and b = cost[0, 1] − cost[1, 1], that of a miss, it is
-    a / (a + b).
+    It is a / (a + b), where a = cost[1, 0] − cost[0, 0] is the cost of a false alarm and b = cost[0, 1] − cost[1, 1]
+    that of a miss.
 
     Parameters
     ----------
     cost : array of shape (2, 2) or (n_rows, 2, 2)
         ``cost[predicted, true]``.
     dominated : {"raise", "infinite"}, default="raise"
-        What to do if one action never costs more than the other, so that there is nothing to decide. "infinite" gives
-        the number with which ``p > threshold`` is what :func:`decide` returns: −inf where the second action is always
+        What to do if one action never costs more than the other, so that there is nothing to decide. "infinite"
+        returns a number for which ``p > threshold`` agrees with :func:`decide`: −inf where the second action is always
         cheaper, inf where it never is (0 and 1 where the actions cost the same at the end of the scale).
 
     Returns

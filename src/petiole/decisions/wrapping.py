@@ -19,14 +19,14 @@ from petiole._table.labels import encode_labels
 
 
 def is_frozen(estimator: Any) -> bool:
-    """Whether a fit has no effect."""
-    from sklearn.frozen import FrozenEstimator  # not needed by those who only import petiole
+    """Whether the estimator is frozen, so that a fit has no effect."""
+    from sklearn.frozen import FrozenEstimator  # not needed to import petiole
 
     return isinstance(estimator, FrozenEstimator)
 
 
 def check_has_probabilities(estimator: Any) -> None:
-    """Raise unless the estimator can be asked for probabilities."""
+    """Raise an error unless the estimator has probabilities."""
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(f"estimator={estimator!r}: must be a classifier object with fit and predict_proba")
     if not hasattr(estimator, "predict_proba"):
@@ -41,7 +41,7 @@ def routing_enabled() -> bool:
 
 
 def weight_arguments(estimator: Any, sample_weight: Any, parameter: str) -> dict[str, Any]:
-    """How the weights are passed to the fit of an estimator; the weights of a pipeline are those of its last step."""
+    """The arguments by which weights are passed to a fit; the weights of a pipeline are those of its last step."""
     if sample_weight is None or is_frozen(estimator):
         return {}
     if has_fit_parameter(estimator, "sample_weight") or routing_enabled():
@@ -55,7 +55,7 @@ def weight_arguments(estimator: Any, sample_weight: Any, parameter: str) -> dict
 
 
 def inherit_input_tags(tags: Any, *estimators: Any) -> None:
-    """The wrapper takes what all wrapped estimators take, and is tested like them."""
+    """Inherit the tags of the wrapped estimators: the wrapper accepts what all of them accept."""
     inner = [get_tags(estimator) for estimator in estimators]
     for name in ("sparse", "allow_nan", "categorical", "string"):
         setattr(tags.input_tags, name, all(getattr(found.input_tags, name) for found in inner))
@@ -65,7 +65,7 @@ def inherit_input_tags(tags: Any, *estimators: Any) -> None:
 
 
 def share_columns(estimator: Any, model: Any) -> None:
-    """Give a model the ``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, as far as it has them."""
+    """Copy ``n_features_in_`` and ``feature_names_in_`` of a fitted estimator to a model, as far as it has them."""
     if hasattr(estimator, "n_features_in_"):
         model.n_features_in_ = estimator.n_features_in_
     if hasattr(estimator, "feature_names_in_"):
@@ -80,7 +80,7 @@ def check_fitted_classes(estimator: Any, classes: Array) -> None:
 
 
 def forget_fit(model: Any) -> None:
-    """Take away the fitted attributes of an earlier fit."""
+    """Remove the fitted attributes of an earlier fit."""
     for name in [name for name in vars(model) if name.endswith("_") and not name.startswith("__")]:
         delattr(model, name)
 
@@ -144,7 +144,7 @@ def _folds(X: Any, y: Any, cv: Any) -> list[tuple[Array, Array]]:
 
 
 def add_column(X: Any, column: Floats, name: str) -> Any:
-    """X with one column more, the last: arrays, sparse matrices and frames with column names keep their kind."""
+    """X with a further column at the end: arrays, sparse matrices and frames with column names keep their type."""
     if issparse(X):
         from scipy.sparse import csr_array, hstack
 

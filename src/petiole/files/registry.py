@@ -19,6 +19,8 @@ MODULE_OF = {
     "BoostedPETClassifier": "petiole._classifiers.boosted",
     "BoostedTrees": "petiole._boosting.trees",
     "LogPool": "petiole._forest.log_pool",
+    "CalibrationScores": "petiole.conformal.thresholds",
+    "ConformalClassifier": "petiole.conformal.classifier",
     "PoolMembers": "petiole._estimates.members",
     "Folding": "petiole._estimates.members",
     "NumericFeatures": "petiole._linear.numeric",

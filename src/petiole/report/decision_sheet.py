@@ -14,6 +14,7 @@ from petiole.report.curves import judged_of, rarest_class
 from petiole.report.markup import Markup, element, joined, table
 from petiole.study import Study
 from petiole.study.figures import decimals, number
+from petiole.study.results import SCORE_TITLES
 
 PER = 1000  # rows, the unit of the sheet
 MOST_DECISIONS = 12
@@ -79,12 +80,13 @@ def decision_sheet(study: Study, commands: list[str]) -> Markup:
     per_row, shares = cost_of(study, method)
     constant = same_for_all(study)
     saved = float(constant.min() - per_row)
+    digits = decimals([PER * value for value in (per_row, saved, *constant)])
     return joined([
         element("p", *_sentence(study), class_="todo", id="todo"),
-        element("dl", *_figures(study, per_row, constant, saved), class_="cards"),
-        element("p", _reading(study, saved, constant), class_="note"),
+        element("dl", *_figures(study, per_row, constant, saved, digits), class_="cards"),
+        element("p", _reading(study, saved, constant, digits), class_="note"),
         _decisions_table(study, shares, constant) if len(constant) > 2 else "",
-        _commands(commands),
+        _commands(study, commands),
     ])  # fmt: skip
 
 
@@ -108,11 +110,9 @@ def _strong(name: Any) -> Markup:
     return element("b", f"\u201c{name}\u201d")
 
 
-def _figures(study: Study, per_row: float, constant: Floats, saved: float) -> list[Markup]:
+def _figures(study: Study, per_row: float, constant: Floats, saved: float, digits: int) -> list[Markup]:
     """The costs per 1,000 rows, all with the same number of decimals."""
     what = "Mistakes" if study.cost is None else "Cost"
-    values = [per_row, saved, *constant]
-    digits = decimals([PER * value for value in values])
     ways = two_ways(study)
     cards = [
         (f"{what} per 1,000 rows", PER * per_row, "by this rule", "main"),
@@ -135,13 +135,12 @@ def _best_constant(study: Study, constant: Floats) -> str:
     return f"\u201c{study.decisions[int(constant.argmin())]}\u201d for all"
 
 
-def _reading(study: Study, saved: float, constant: Floats) -> str:
+def _reading(study: Study, saved: float, constant: Floats, digits: int) -> str:
     parts = []
     if study.cost is None:
         parts.append("No costs were given, so every mistake counts the same. Costs of decisions move the threshold.")
     else:
         low, high = study.result(study.recommended).scores["cost"][1:]
-        digits = decimals([PER * low, PER * high])
         parts.append(
             f"The cost per 1,000 rows has the 95% interval {number(PER * low, digits)} to {number(PER * high, digits)}."
         )
@@ -160,9 +159,20 @@ def _decisions_table(study: Study, shares: Floats, constant: Floats) -> Markup:
     return table(header, rows, label="How often each decision is made", numeric=[1, 2])
 
 
-def _commands(commands: list[str]) -> Markup:
+def _commands(study: Study, commands: list[str]) -> Markup:
+    """What to run next; of the best of petiole's own methods if that of another library is recommended."""
     if not commands:
         return Markup("")
+    recommended, own = study.result(study.recommended), study.petiole_winner
+    words = "Next, to use it:"
+    if recommended.is_peer and own is not None:
+        what, result = study.design.decides, study.result(own)
+        of_own, of_other = (one.scores[what].mean for one in (result, recommended))
+        digits = 3 if what == "log_loss" else decimals([of_own, of_other])
+        words = (
+            f"Next, with the best of petiole's own methods, {result.title} ({SCORE_TITLES[what]} "
+            f"{number(of_own, digits)}, against {number(of_other, digits)} for {recommended.title}):"
+        )
     code = element("pre", element("code", "\n".join(commands), id="next-commands"), tabindex="0")
     button = element("button", "Copy", type="button", id="copy", class_="copy")
-    return joined([element("p", "Next, to use it:", class_="note"), element("div", code, button, class_="command")])
+    return joined([element("p", words, class_="note"), element("div", code, button, class_="command")])

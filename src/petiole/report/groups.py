@@ -67,7 +67,7 @@ def _table(study: Study, column: int) -> Markup:
         *decided,
         "Log-loss (bits)",
     ]
-    minor = range(4, len(header))
+    minor = [1, *range(4, len(header))]
     header.append("Mistakes per row" if study.cost is None else "Cost per row")
     return table(
         header, rows, label=f"Groups by {study.data.names[column]}", numeric=range(1, len(header)), minor=minor

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from petiole._table.columns import Floats
 from petiole.datasets.columns import KIND_TITLES
 from petiole.decisions.choice import cheapest
 from petiole.report.curves import judged_of, shown_methods
@@ -114,8 +116,10 @@ def methods_note(study: Study) -> Markup:
     return element("p", how + rules, class_="note")
 
 
-def uncertain_rows(study: Study, important: list[str], ids: Mapping[str, Sequence[Any]]) -> Markup:
-    """The rows where the recommended method's decision hangs by a thread: those nearest to the threshold."""
+def uncertain_rows(
+    study: Study, important: list[str], ids: Mapping[str, Sequence[Any]], row_numbers: Sequence[int] | None = None
+) -> Markup:
+    """The rows for which the recommended method's decision is closest: those nearest to the threshold."""
     proba = judged_of(study, study.recommended).proba
     away = margins(study, study.recommended)
     chosen = np.argsort(away, kind="stable")[:MOST_UNCERTAIN]
@@ -126,17 +130,49 @@ def uncertain_rows(study: Study, important: list[str], ids: Mapping[str, Sequenc
     header += [study.data.names[c] for c in columns]
     taken = cheapest(proba, decision_costs(study))
     digits = max(decimals(away[chosen]), 3 if study.cost is None else 0)
+    cells = [_column_texts(study, c, study.judged.matrix[chosen, c].astype(np.float64)) for c in columns]
     rows = []
-    for i in chosen.tolist():
+    for at, i in enumerate(chosen.tolist()):
         place = int(positions[i])
         said = [f"{proba[i, k]:.3f}" for k in shown]
-        values = [study.data.value_text(c, float(study.judged.matrix[i, c])) for c in columns]
+        values = [texts[at] for texts in cells]
         named = [str(of_rows[place]) for of_rows in ids.values()]
         truth, decision = str(study.classes[study.judged.labels[i]]), str(study.decisions[taken[i]])
-        rows.append([f"{place + 1}", *named, truth, *said, decision, number(away[i], digits), *values])
+        row = place + 1 if row_numbers is None else row_numbers[place]
+        rows.append([f"{row}", *named, truth, *said, decision, number(away[i], digits), *values])
     first = 2 + len(ids)
-    numeric = [*range(first, first + len(shown)), first + len(shown) + 1]
+    after = first + len(shown) + 2
+    numeric = [*range(first, first + len(shown)), after - 1]
+    numeric += [after + at for at, c in enumerate(columns) if _is_number(study, c)]
     return table(header, rows, label="The most uncertain rows", numeric=numeric)
+
+
+def _is_number(study: Study, column: int) -> bool:
+    encoder = study.data.encoder
+    return encoder.categories[column] is None and encoder.date_parts[column] is None
+
+
+def _column_texts(study: Study, column: int, values: Floats) -> list[str]:
+    """Some values of a column, numbers with as many decimals as those of them need that need most, but at most six
+    significant digits."""
+    texts = [study.data.value_text(column, value) for value in values.tolist()]
+    known = values[~np.isnan(values)]
+    if not _is_number(study, column) or not len(known):
+        return texts
+    needed = max(len(text.partition(".")[2]) for text in texts) if not any("e" in text for text in texts) else -1
+    if needed < 0:
+        return texts
+    largest = float(np.abs(known).max())
+    digits = min(needed, max(0, 5 - math.floor(math.log10(largest))) if largest > 0 else 0)
+    return [text if np.isnan(value) else number(value, digits) for text, value in zip(texts, values, strict=True)]
+
+
+def reading_notes(notes: Sequence[str]) -> Markup:
+    """What there is to say of how the file was read."""
+    if not notes:
+        return Markup("")
+    items = element("ul", *(element("li", line) for line in notes), class_="notes")
+    return joined([element("h3", "How the file was read"), items])
 
 
 def classes_table(study: Study) -> Markup:
@@ -169,7 +205,9 @@ def _values(column: dict[str, Any]) -> str:
     if "common" in column:
         return ", ".join(f"{name} ({n:,})" for name, n in column["common"])
     if "quantiles" in column:
-        low, lower, middle, upper, high = (f"{value:.4g}" for value in column["quantiles"])
+        low, lower, middle, upper, high = column.get("quantile_texts") or [
+            f"{value:.4g}" for value in column["quantiles"]
+        ]
         return f"{low} to {high}, median {middle} (quartiles {lower} and {upper})"
     return "no value"
 

@@ -30,7 +30,8 @@ def tree_data(study: Study, model: PETClassifier) -> dict[str, Any]:
 
 def _words(model: PETClassifier, study: Study) -> Words:
     categories: list[Any] = model.encoder_.categories
-    return Words(model.tree_, study.data.names, [str(label) for label in model.classes_], categories)
+    classes = [str(label) for label in model.classes_]
+    return Words(model.tree_, study.data.names, classes, categories, study.data.encoder.date_text)
 
 
 def _from_the_top(tree: Any) -> list[int]:

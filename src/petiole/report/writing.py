@@ -30,10 +30,10 @@ from petiole.study.explaining import Explanation, explain
 from petiole.study.results import SCORE_TITLES
 from petiole.study.scoring import GREATER_IS_BETTER
 
-SCRIPTS = ("theme.js", "charts.js", "effects.js", "costs.js", "tree.js")
+SCRIPTS = ("theme.js", "plot.js", "charts.js", "effects.js", "costs.js", "tree.js")
 MOST_FEATURES = 20  # in the chart of importance
 MOST_EFFECT_CLASSES = 4
-PACKAGES = ("numpy", "scikit-learn", "plotly")
+PACKAGES = ("numpy", "scikit-learn")
 
 
 def write_report(
@@ -43,6 +43,8 @@ def write_report(
     title: str | None = None,
     by: Sequence[str] | None = None,
     ids: Mapping[str, Any] | None = None,
+    row_numbers: Sequence[int] | None = None,
+    notes: Sequence[str] = (),
     command: str | None = None,
     next_commands: Sequence[str] | None = None,
 ) -> Path:
@@ -52,8 +54,8 @@ def write_report(
     against doing nothing and against always acting. Below are the verdict and the table of methods, reliability
     diagrams, lift and gains, AUC, Gini and KS, a cost calculator with the confusion matrix, the columns that matter and
     how the probabilities move with them, groups of rows, a tree to read, the rows nearest to the threshold, a summary
-    of the data with warnings, and what is needed to repeat it. It takes about 5 MB, most of which is the library that
-    draws the charts.
+    of the data with warnings, and what is needed to repeat it. Charts are SVG, drawn by the page itself;
+    the file takes some 100 to 500 kB.
 
     Parameters
     ----------
@@ -69,6 +71,10 @@ def write_report(
     ids : dict from name to values, default=None
         What names the rows, such as a number of customers, for the list of uncertain rows. One value for each row of
         ``X``, or of the test set if there is one.
+    row_numbers : list of int, default=None
+        The numbers of the rows in the user's file, if some of its rows were left out; by default they count from 1.
+    notes : list of str, default=()
+        What is to be said of how the data was read, for the section about the data.
     command : str, default=None
         The command that made the report, shown at the end; by default the call in Python.
     next_commands : list of str, default=None
@@ -97,7 +103,9 @@ def write_report(
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"path={str(path)!r}: is a folder; name a file in it, such as report.html")
-    extras = Extras(title, check_columns(study, by), _check_ids(study, ids), command, next_commands)
+    extras = Extras(
+        title, check_columns(study, by), _check_ids(study, ids), command, next_commands, row_numbers, list(notes)
+    )
     page = render(study, explain(study), extras)
     write_atomically(target, [page.encode("utf-8")])
     return target
@@ -112,6 +120,8 @@ class Extras:
     ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     command: str | None = None
     next_commands: Sequence[str] | None = None
+    row_numbers: Sequence[int] | None = None
+    notes: Sequence[str] = ()
 
 
 def render(study: Study, explanation: Explanation, extras: Extras) -> str:
@@ -134,12 +144,14 @@ def render(study: Study, explanation: Explanation, extras: Extras) -> str:
         "confusion": confusion_table(study),
         "groups": _groups(study, extras.by),
         "groups_link": Markup('<a href="#groups">Groups</a>') if extras.by else "",
-        "uncertain": sections.uncertain_rows(study, [found.name for found in explanation.importance], extras.ids),
+        "uncertain": sections.uncertain_rows(
+            study, [found.name for found in explanation.importance], extras.ids, extras.row_numbers
+        ),
+        "notes": sections.reading_notes(extras.notes),
         "classes": sections.classes_table(study),
         "columns": sections.columns_table(study),
         "how": sections.how_made(study, extras.command, _versions(), _now()),
         "data": json_for_script(_page_data(study, explanation)),
-        "plotly": Markup(_plotly()),
         "scripts": Markup("\n".join(asset.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)),
     }
     return page.substitute({name: text(part) for name, part in parts.items()})
@@ -175,6 +187,7 @@ def _page_data(study: Study, explanation: Explanation) -> dict[str, Any]:
         "classes": [str(label) for label in study.classes],
         "shownClasses": shown_classes(study),
         "decides": study.design.decides,
+        "repeats": study.design.repeats or 1,
         "scores": {name: SCORE_TITLES[name] for name in study.score_names},
         "greaterIsBetter": [name for name, greater in GREATER_IS_BETTER.items() if greater],
         "methods": [
@@ -200,7 +213,8 @@ def _page_data(study: Study, explanation: Explanation) -> dict[str, Any]:
 
 def _effect(effect: Effect) -> dict[str, Any]:
     values = effect.values if isinstance(effect.values, list) else rounded(effect.values, 6)
-    found = {"column": effect.column, "values": values, "categories": isinstance(effect.values, list)}
+    found: dict[str, Any] = {"column": effect.column, "values": values, "categories": isinstance(effect.values, list)}
+    found |= {"texts": effect.texts, "part": effect.part}
     return found | {"shares": rounded(effect.shares), "proba": [rounded(row) for row in effect.probabilities]}
 
 
@@ -211,14 +225,6 @@ def _effect_classes(study: Study) -> list[int]:
         return [rarest_class(study) if ways is None else ways.positive]
     weights = np.array(study.data_summary["class_weights"])
     return sorted(int(k) for k in np.argsort(-weights, kind="stable")[:MOST_EFFECT_CLASSES])
-
-
-def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise ImportError("a report needs plotly: pip install plotly") from error
-    return get_plotlyjs()
 
 
 def _versions() -> dict[str, str]:

@@ -27,7 +27,7 @@ __all__ = [
     "as_leaf_estimator",
 ]
 
-# What a name stands for: the estimator with its default parameters.
+# The estimator that a name stands for, with its default parameters.
 _BY_NAME: dict[str, type[LeafEstimator]] = {
     "raw": Raw,
     "laplace": Laplace,

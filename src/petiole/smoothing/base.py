@@ -60,7 +60,7 @@ class LeafEstimator(SavableEstimator, BaseEstimator):
 
     @property
     def out_of_bag_serves(self) -> bool:
-        """Whether an ensemble's out-of-bag rows may stand for the held-out ones; otherwise trees are grown anew."""
+        """Whether an ensemble's out-of-bag rows can serve as held-out rows; otherwise further trees are grown."""
         return True
 
     def learned(self, held_out: Sequence[HeldOut]) -> LeafEstimator:
@@ -75,21 +75,20 @@ class LeafEstimator(SavableEstimator, BaseEstimator):
     def settled(self, tree: Tree) -> LeafEstimator:
         """The estimator with what it learns from the tree's own rows; its counts must have every row once.
 
-        In a bootstrap sample a row may be there several times, and leaving out one copy would leave the others in.
+        A bootstrap sample may contain a row several times, and leaving out one copy would leave the others in.
         """
         return self
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the same counts quickly give the same probabilities every time, which drawn ones do not."""
+        """Whether the same counts quickly give the same probabilities every time; sampled ones do not."""
         return True
 
     def pseudo_counts(self, root: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
-        """What is added to a leaf's counts before they are divided by their sum, given the root's counts.
+        """The numbers added to a leaf's counts before they are divided by their sum, given the root's counts.
 
-        None if the probabilities are no such frequencies. Frequencies have two advantages: a row can be taken out of
-        them, and
-        they can be computed for all leaves of a forest at once.
+        None if the probabilities are not such frequencies. Frequencies have two advantages: a row can be taken out of
+        them, and they can be computed for all leaves of a forest at once.
         """
         return None
 
@@ -107,7 +106,7 @@ class LeafEstimator(SavableEstimator, BaseEstimator):
 def best_on_held_out(
     candidates: Sequence[LeafEstimator], held_out: Sequence[HeldOut], loss: str = "log"
 ) -> LeafEstimator:
-    """The candidate with the least held-out loss, the first of equals."""
+    """The candidate with the least held-out loss; in a tie, the first."""
     losses = [sum(one.loss(each.node_probabilities(one.tree), loss) for one in held_out) for each in candidates]
     return candidates[int(np.argmin(losses))]
 
@@ -132,7 +131,7 @@ def minimise_on_held_out(
 
 
 def need_learning(estimator: LeafEstimator, parameter: str, value: object) -> ValueError:
-    """The error of an estimator that is asked for probabilities before its parameter was learned."""
+    """The error of an estimator that is used before its parameter was learned."""
     return ValueError(
         f"{type(estimator).__name__}({parameter}={value!r}) has to be learned from rows the trees have not seen: fit a "
         "classifier with it, or give with_smoothing the training data, with_smoothing(smoothing, X, y)"
@@ -140,10 +139,10 @@ def need_learning(estimator: LeafEstimator, parameter: str, value: object) -> Va
 
 
 def from_parent_where_empty(tree: Tree, probabilities: Table) -> Table:
-    """Give nodes that no training row reached the row of their nearest ancestor that some did.
+    """Give nodes without training rows the probabilities of their nearest ancestor that has some.
 
     A multiway split on a categorical feature has an empty branch for values not seen at the node; C4.5 and Weka's J48
-    answer there with the parent's distribution.
+    use the parent's distribution there.
     """
     if tree.weights[0] <= 0:
         return np.full_like(probabilities, 1.0 / tree.n_classes)

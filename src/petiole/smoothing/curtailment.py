@@ -12,25 +12,25 @@ from petiole.smoothing.frequencies import Raw, base_rates, ten_of_the_rarest
 if TYPE_CHECKING:
     from petiole._tree.tree import Tree
 
-# What v="cv" chooses from.
+# The values that v="cv" tries.
 V_GRID = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 
 
 class Curtailment(LeafEstimator):
     """Curtailment (Zadrozny & Elkan 2001, 2.3): a query stops at the last node of its path that has enough rows.
 
-    At a node the query looks at the child it would go to; if that has fewer than ``v`` rows, the node itself answers.
-    So one node can serve as a leaf for some queries and pass others on, which no pruning can do. An empty branch always
-    stops the query. A row with missing values is stopped in each of its branches separately.
+    If the child to which a query would go has fewer than ``v`` rows, the query stops at the node. So one node can
+    serve as a leaf for some queries and pass others on, which no pruning can do. An empty branch always stops the
+    query. A row with missing values is stopped in each of its branches separately.
 
     Parameters
     ----------
     v : "auto", "cv" or float, default="auto"
-        Least rows of a node that may answer. "auto" follows the papers' rule b·v = 10 for the rarest class; "cv" takes
-        the best of a grid by cross-validation with trees regrown.
+        The least number of rows of a node at which a query may stop. "auto" follows the papers' rule b·v = 10 for the
+        rarest class; "cv" takes the best value of a grid by cross-validation with new trees.
     smoothing : leaf estimator or None, default=None
-        The estimator of the node that answers; None takes its raw frequencies. ``Curtailment(smoothing=MEstimate())``
-        is the paper's smoothed curtailment.
+        The estimator at the node where a query stops; None takes raw frequencies.
+        ``Curtailment(smoothing=MEstimate())`` is the paper's smoothed curtailment.
 
     Examples
     --------

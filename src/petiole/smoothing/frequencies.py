@@ -1,4 +1,4 @@
-"""Estimators that look at a node's own counts only: raw frequencies, Laplace's correction, the m-estimate."""
+"""Estimators that use a node's own counts only: raw frequencies, Laplace's correction, the m-estimate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Counts = npt.NDArray[np.float64]
 class Raw(LeafEstimator):
     """The frequencies of the training rows: n_k / n.
 
-    They are unbiased at a node that is chosen beforehand. But growing chooses nodes where they are extreme, so that
+    They are unbiased at a node that is chosen beforehand. But tree growth chooses nodes where they are extreme, so the
     leaves of a deep tree give 0 or 1 with two rows. A node without rows takes its parent's frequencies.
 
     Examples
@@ -53,9 +53,8 @@ class Raw(LeafEstimator):
 class Laplace(LeafEstimator):
     """Laplace's correction: (n_k + λ_k) / (n + Σ λ), one added row per class by default.
 
-    C4.4 and B-PETs use it (Provost & Domingos 2003): a leaf with two rows of one of two classes gives 3/4 instead of 1.
-    A node
-    without rows takes its parent's estimate, as in J48.
+    C4.4 and B-PETs use it (Provost & Domingos 2003): with two classes, a leaf with two rows of one class gives 3/4
+    instead of 1. A node without rows takes its parent's estimate, as in J48.
 
     Parameters
     ----------
@@ -98,22 +97,22 @@ class Laplace(LeafEstimator):
         return _frequencies(tree, self.pseudo_counts(tree.inbag_class_counts[0]))
 
 
-# What m="cv" chooses from: nothing, and powers of two.
+# The values that m="cv" tries: 0 and powers of two.
 M_GRID = (0.0, *(2.0**i for i in range(-2, 12)))
 
 
 class MEstimate(LeafEstimator):
     """The m-estimate (Cestnik 1990; Zadrozny & Elkan 2001, 2.2): (n_k + m·b_k) / (n + m), b the base rates.
 
-    Shifts a small leaf towards the base rates instead of towards uniform, which matters when a class is rare. A node
-    without rows takes its parent's estimate.
+    It shifts a small leaf towards the base rates instead of towards equal shares, which matters when a class is rare.
+    A node without rows takes its parent's estimate.
 
     Parameters
     ----------
     m : "auto", "cv", "honest" or float, default="auto"
-        "auto" follows the papers' rule b·m = 10 for the rarest class. "cv" takes the best of a grid by cross-validation
-        with trees regrown, as Cussens suggests. "honest" finds the best m on rows the tree has not seen: cross-fitted
-        folds for a single tree, the out-of-bag rows in an ensemble.
+        "auto" follows the papers' rule b·m = 10 for the rarest class. "cv" takes the best value of a grid by
+        cross-validation with new trees, as Cussens suggests. "honest" finds the best m on rows that the tree has not
+        seen: cross-fitted folds for a single tree, the out-of-bag rows in an ensemble.
     base_rate : "training", "uniform" or array of shape (n_classes,), default="training"
 
     Examples
@@ -190,5 +189,5 @@ def base_rates(root: Counts, base_rate: str | ArrayLike = "training") -> Any:
 
 
 def ten_of_the_rarest(rates: Any) -> float:
-    """The number of rows in which ten of the rarest class are to be expected: the papers' b·m = b·v = 10."""
+    """The number of rows that contain ten of the rarest class on average: the papers' b·m = b·v = 10."""
     return 10.0 / float(rates[rates > 0].min())

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-# What alpha="cv" chooses from.
+# The values that alpha="cv" tries.
 ALPHA_GRID = tuple(2.0**i for i in range(-5, 7))
 # |ln alpha| stays below this while it is optimised.
 LARGEST_LOG_ALPHA = 10.0
 # Small trees converge in fewer steps; on large ones the cost hardly falls after these.
 MAX_ITERATIONS = 30
-# Descent with a tiny step and no tolerance would go on for ever.
+# With a tiny step and no tolerance, the descent would never end.
 MAX_STEPS = 10_000
-# How strongly levels are drawn to the alpha they share, in bits per squared step of ln alpha.
+# How strongly levels are pulled towards their common alpha, in bits per squared step of ln alpha.
 LEVEL_PENALTY = 4.0
 
 _NAMES = ("ones", "gd", "loocv", "cv", "honest")
@@ -56,15 +56,15 @@ class HGS(LeafEstimator):
     Parameters
     ----------
     alpha : "ones", "gd", "loocv", "cv", "honest", a number, an array, or PerLevel, default="ones"
-        "ones" is α = 1 everywhere. "gd" is the paper's Algorithm 1 to the letter; with its settings it stops after one
-        step on nearly every tree (103 of 106 data sets), which leaves α within 0.001 of 1. "loocv" minimises the
-        paper's leave-one-out cost, and usually predicts worse, because the left-out labels were used to choose the
-        splits. "cv"
-        takes one shared α from a grid by cross-validation with trees regrown. "honest" learns one α per depth, drawn
-        towards a shared one, on rows the tree has not seen: cross-fitted folds for a single tree, the out-of-bag rows
-        in an ensemble. A number is shared by all nodes; an array has one per internal node, in the order of node ids.
+        "ones" is α = 1 everywhere. "gd" is exactly the paper's Algorithm 1; with its settings it stops after one step
+        on nearly every tree (103 of 106 data sets), which leaves α within 0.001 of 1. "loocv" minimises the paper's
+        leave-one-out cost, and usually predicts worse, because the left-out labels were used to choose the splits.
+        "cv" takes one shared α from a grid by cross-validation with new trees. "honest" learns one α per depth, pulled
+        towards a shared one, on rows that the tree has not seen: cross-fitted folds for a single tree, the out-of-bag
+        rows in an ensemble. A number is shared by all nodes; an array has one per internal node, in the order of node
+        ids.
     loss : {"log", "squared"}, default="log"
-        What "gd", "loocv", "cv" and "honest" minimise.
+        The loss that "gd", "loocv", "cv" and "honest" minimise.
     learning_rate, tol : float, default=0.01 and 1e-4
         Step and stopping difference of "gd".
 
@@ -180,7 +180,7 @@ def minimise_leave_one_out(tree: Tree, loss: str) -> Floats:
     alphas = np.ones(tree.n_nodes)
     cost_at = tree.node_counts.leave_one_out_loss(getattr(_core.Loss, loss))
 
-    # Small nodes matter little to the cost; on this scale the optimiser sees them nearly as well as the root.
+    # Small nodes hardly affect the cost; on this scale their derivatives are nearly as large as the root's.
     scale = (tree.weights[internal] / tree.weights[0]) ** 0.25
 
     def objective(x: Floats) -> tuple[float, Floats]:

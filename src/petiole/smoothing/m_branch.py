@@ -17,8 +17,8 @@ class MBranch(LeafEstimator):
     """m-branch smoothing (Ferri, Flach & Hernández-Orallo 2003): each node is an m-estimate towards its parent's.
 
     From the uniform distribution down, θ = (n_k + m·θ_parent) / (n + m) with m = M·(1 + (1 - 1/h)·√N), where h is 1 at
-    the leaf and grows upwards: nodes near the root, which have many rows, are drawn towards their parents more. The
-    formula is that of the code that came with Zhang, Petitjean & Buntine (2020); see the provenance page.
+    the leaf and grows upwards: nodes near the root, which have many rows, are pulled more towards their parents. The
+    formula is that of the code published with Zhang, Petitjean & Buntine (2020); see the provenance page.
 
     Parameters
     ----------

@@ -53,10 +53,7 @@ class Table:
         >>> table.value_text(0, 1.0), table.value_text(1, 1.5), table.value_text(1, float("nan"))
         ('red', '1.5', 'missing')
         """
-        if np.isnan(value):
-            return "missing"
-        categories = self.encoder.categories[column]
-        return f"{value:.6g}" if categories is None else str(categories[int(value)])
+        return self.encoder.value_text(column, value)
 
 
 def read_table_of_study(X: Any, y: Any, sample_weight: Any) -> Table:

@@ -29,12 +29,18 @@ class Effect:
     shares : array
         How much of the rows lies near each value.
     probabilities : array of shape (n_values, n_classes)
+    texts : list of str or None
+        What the numbers say if they are a part of a date, such as the weekdays.
+    part : str or None
+        Which part: "days", "year", "month", "weekday" or "hour".
     """
 
     column: str
     values: Any
     shares: Floats
     probabilities: Floats
+    texts: list[str] | None = None
+    part: str | None = None
 
 
 def effects(model: Any, table: Table, matrix: npt.NDArray[Any], columns: Sequence[str], seed: int) -> list[Effect]:
@@ -62,7 +68,9 @@ def _effect(model: Any, table: Table, rows: npt.NDArray[Any], column: int, known
     means = proba.reshape(len(points), len(rows), -1).mean(axis=1)
     categorical = table.is_categorical[column]
     values: Any = [table.value_text(column, point) for point in points] if categorical else points
-    return Effect(table.names[column], values, shares, means)
+    part = table.encoder.date_parts[column]
+    texts = None if part is None else [table.value_text(column, point) for point in points]
+    return Effect(table.names[column], values, shares, means, texts, part)
 
 
 def _points(known: Floats, categorical: bool) -> tuple[Floats, Floats]:

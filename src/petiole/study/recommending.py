@@ -59,5 +59,5 @@ def _is_level(result: MethodResult, best: MethodResult, decides: str, allowed: f
 
 def _simple_reason(result: MethodResult, best: MethodResult) -> str:
     return (
-        "the first of them and simple as well" if result is best else "about as good as any, and the simplest of those"
+        "the best of them and simple as well" if result is best else "about as good as any, and the simplest of those"
     )

@@ -53,4 +53,7 @@ def _column(table: Table, column: int) -> dict[str, Any]:
     if not len(known):
         return found
     quantiles = np.quantile(known, [0, 0.25, 0.5, 0.75, 1])
-    return found | {"quantiles": [float(value) for value in quantiles]}
+    found |= {"quantiles": [float(value) for value in quantiles]}
+    if table.encoder.date_parts[column] is not None:
+        found["quantile_texts"] = [table.value_text(column, float(value)) for value in quantiles]
+    return found

@@ -6,7 +6,6 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from petiole.cli import options
@@ -57,7 +56,9 @@ def compare(
         table = _read(data, roles, quiet)
         cost, decisions = _costs(costs, table)
         groups = _groups(outputs.by, table, outputs.report)
-        judged, named = (None, table.ids) if design.test is None else _test_set(design.test, roles, table)
+        judged, named, numbers = None, table.ids, table.row_numbers
+        if design.test is not None:
+            judged, named, numbers = _test_set(design.test, roles, table)
 
         from petiole.study import compare_methods
 
@@ -83,7 +84,15 @@ def compare(
         for line in _write(study, table, save=outputs.save, output=outputs.output):
             note(line, quiet)
         if outputs.report is not None:
-            _write_report(study, outputs.report, groups, named, next_commands(study, data, roles, table, costs))
+            _write_report(
+                study,
+                outputs.report,
+                by=groups,
+                ids=named,
+                row_numbers=numbers,
+                notes=[*table.findings],
+                next_commands=next_commands(study, data, roles, table, costs),
+            )
             note(f"wrote {outputs.report}", quiet)
 
 
@@ -94,8 +103,6 @@ def _check_outputs(outputs: ComparisonOutputs) -> None:
     for path, option in ((outputs.save, "--save"), (outputs.report, "--report"), (outputs.output, "--output")):
         if path is not None:
             check_place(path, option)
-    if outputs.report is not None and find_spec("plotly") is None:
-        raise WrongInput("--report: needs plotly: pip install plotly")
     if outputs.output is not None:
         _check_table_file(outputs.output)
 
@@ -112,11 +119,10 @@ def _read(data: str, roles: Roles, quiet: bool) -> Labelled:
     return table
 
 
-def _write_report(study: Any, path: str, groups: list[str], ids: dict[str, list[Any]], nexts: list[str]) -> None:
+def _write_report(study: Any, path: str, **parts: Any) -> None:
     from petiole.report import write_report
 
-    again = shlex.join(["petiole", *sys.argv[1:]])
-    write_report(study, path, by=groups, ids=ids, command=again, next_commands=nexts)
+    write_report(study, path, command=shlex.join(["petiole", *sys.argv[1:]]), **parts)
 
 
 def _methods(text: str) -> Any:
@@ -171,8 +177,9 @@ def _groups(by: list[str] | None, table: Labelled, report: str | None) -> list[s
     return names
 
 
-def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], dict[str, list[Any]]]:
-    """The rows to judge on, read as those to learn from were, with the same columns and labels; and their names."""
+def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], dict[str, list[Any]], list[int] | None]:
+    """The rows to judge on, read as those to learn from were, with the same columns and labels; their names and
+    numbers."""
     import numpy as np
 
     from petiole.cli.io.labelled import as_table, read_labelled, texts_of
@@ -193,7 +200,7 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], 
         )
     ids = other.ids | {name: texts_of(other.columns[name]) for name in table.left_out if name in other.columns}
     X = as_table({name: other.columns[name] for name in table.columns})
-    return (X, classes[codes], other.weights), ids
+    return (X, classes[codes], other.weights), ids, other.row_numbers
 
 
 def _like(roles: Any, table: Labelled) -> Any:

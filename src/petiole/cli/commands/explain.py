@@ -120,7 +120,7 @@ def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Ans
     moved = path_contributions(model, query, model.classes_[k]) if has_paths(model) else None
     proba = model.predict_proba(query)[0]
     classes = [str(name) for name in model.classes_.tolist()]
-    headline = f"P({classes[k]}) = {proba[k]:.4f}, says the {type(model).__name__}"
+    headline = f"P({classes[k]}) = {proba[k]:.4f} ({type(model).__name__})"
     order = sorted(range(len(classes)), key=lambda c: -proba[c])[:12]
     answers = Section(
         "", ["class", "probability"], [[classes[c], f"{proba[c]:.4f}"] for c in order], key="probabilities"
@@ -158,7 +158,8 @@ def _values(model: Any, query: Any) -> Section:
     encoded = encoder.transform(query)[0]
     names = encoder.feature_names or [f"x{j}" for j in range(len(encoded))]
     rows = []
-    for name, categories, value in zip(names, encoder.categories, encoded.tolist(), strict=True):
-        missing = value != value
-        rows.append([name, "missing" if missing else value if categories is None else str(categories[int(value)])])
+    parts = zip(encoder.categories, encoder.date_parts, strict=True)
+    plain = [categories is None and part is None for categories, part in parts]
+    for j, (name, value) in enumerate(zip(names, encoded.tolist(), strict=True)):
+        rows.append([name, value if plain[j] and value == value else encoder.value_text(j, value)])
     return Section("The row", ["column", "value"], rows, key="values")

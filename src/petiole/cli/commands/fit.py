@@ -8,7 +8,7 @@ import typer
 
 from petiole.cli import options
 from petiole.cli.errors import WrongInput, told_in_one_line
-from petiole.cli.option_groups import TrainingOptions, with_option_groups
+from petiole.cli.option_groups import SetOptions, TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def fit(
         str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.", show_default=False)
     ],
     columns: TrainingOptions,
+    sets: SetOptions,
     method: Annotated[
         str,
         typer.Option(
@@ -66,7 +67,7 @@ def fit(
     with warnings_as_notes(quiet):
         check_place(output, "--output")
         roles = columns.roles
-        model = make_model(method, settings or (), seed, n_processors(jobs))
+        model = sets.around(make_model(method, settings or (), seed, n_processors(jobs)), seed)
         if memory_limit is not None or is_large(data):
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
         else:
@@ -109,11 +110,16 @@ def check_place(path: str, option: str) -> None:
 
 
 def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
-    loss = getattr(model, "oob_log_loss_", None)
+    from petiole.cli.io.model_columns import with_inner_classifiers
+
+    *_, innermost = with_inner_classifiers(model)
+    loss = getattr(innermost, "oob_log_loss_", None)
     lines = [f"{type(model).__name__} fitted to {done.n_rows:,} rows in {done.seconds:.1f} s"]
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
-    lines += _about_growth(model, done.n_rows)
+    lines += _about_growth(innermost, done.n_rows)
+    if hasattr(model, "predict_set"):
+        lines.append(f"prediction sets calibrated on {model.n_calibration_rows_:,} rows ({model.calibrated_on_})")
     lines.append(f"wrote {output}")
     found = {
         "file": output,

@@ -122,6 +122,16 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    sets: Annotated[
+        float | None,
+        typer.Option(
+            "--sets",
+            metavar="COVERAGE",
+            help="Add the classes that hold the true one for this share of rows, such as 0.9; for a model that was "
+            "fitted with --sets.",
+            show_default=False,
+        ),
+    ] = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -149,6 +159,7 @@ def predict(
     from petiole.cli.methods import load_model
     from petiole.cli.reason_columns import ReasonColumns
     from petiole.cli.scoring import Scorer
+    from petiole.cli.set_columns import SetColumns
 
     with warnings_as_notes(quiet):
         fitted = load_model(model, jobs)
@@ -164,15 +175,18 @@ def predict(
             scorer.require("--price", column)
         about = decider.positive if positive is not None or len(fitted.classes_) == 2 else None
         why = ReasonColumns(fitted, reasons, about)
-        names = [*roles.ids, *decider.names, *why.names]
+        may_be = SetColumns(fitted, sets)
+        own = [*decider.names, *may_be.names, *why.names]
+        names = [*roles.ids, *own]
         added = [] if shortlist is None else shortlist.names
         for name in roles.ids:
-            if name in (*decider.names, *why.names, *added):
+            if name in (*own, *added):
                 raise WrongInput(f"--id {name}: the output has a column of this name of its own: rename yours")
         with open_sink(output, format or ("json" if json else None), [*added[:1], *names, *added[1:]]) as sink:
             for scored in scorer(quiet, batch):
                 kept = {name: scored.batch.kept(name) for name in roles.ids}
-                columns = kept | decider(scored.proba) | why(scored.table, scored.proba)
+                columns = kept | decider(scored.proba) | may_be(scored.table, scored.proba)
+                columns |= why(scored.table, scored.proba)
                 if shortlist is None:
                     sink.write(columns)
                 else:
@@ -181,7 +195,7 @@ def predict(
                 chosen = shortlist.chosen()
                 sink.write(chosen)
                 note(shortlist.summary(chosen), quiet)
-        for line in scorer.columns.notes():
+        for line in [*may_be.notes(), *scorer.columns.notes()]:
             note(line, quiet)
 
 

@@ -186,6 +186,7 @@ class Labelled:
     format: dict[str, Any] = field(default_factory=dict)  # how the file was read
     findings: Sequence[str] = ()  # what there is to say about that
     ids: dict[str, list[str | None]] = field(default_factory=dict)  # what names the rows
+    row_numbers: list[int] | None = None  # in the file, if some of its rows are left out
 
     @property
     def n_rows(self) -> int:
@@ -251,7 +252,7 @@ def _read_file(source: Source, roles: Roles) -> Labelled:
         named = _name(read.columns)
         raise WrongInput(f"--target is needed: say which column of {source.label} holds the class; {named}")
     try:
-        table, target, _ = take_target(
+        table, target, kept = take_target(
             read, roles.target, source.label, drop_missing=roles.drop_missing_target, bins=roles.bins, advice=OPTIONS
         )
         check_classes(target, roles.target, OPTIONS)
@@ -262,7 +263,15 @@ def _read_file(source: Source, roles: Roles) -> Labelled:
     ids = {name: texts_of(columns.pop(name)) for name in roles.ids}
     findings = (*table.findings, *doubts_about_classes(target, roles.target, OPTIONS))
     return Labelled(
-        source.label, columns, target, roles.target, weights, format=table.format.as_dict(), findings=findings, ids=ids
+        source.label,
+        columns,
+        target,
+        roles.target,
+        weights,
+        format=table.format.as_dict(),
+        findings=findings,
+        ids=ids,
+        row_numbers=None if kept.all() else [row + 1 for row in kept.nonzero()[0].tolist()],
     )
 
 

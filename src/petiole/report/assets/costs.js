@@ -3,6 +3,8 @@ const DECISION = REPORT.decision;
 const panel = document.getElementById("cost-panel");
 const cost = (DECISION.cost || []).map((row) => [...row]);  // none where there are too many classes to list
 
+/* The figures at the top of the page are means over all repetitions; the page has the rows of one. */
+const ONCE = REPORT.repeats > 1 ? ` Figures here are those of the first of ${REPORT.repeats} repetitions; the ones at the top of the page are means over all.` : "";
 const said = (name) => (DECISION.areClasses ? "predicted " : "") + short(name, 18);
 
 /* Fields for cost[decision][true]; `changed` is called after every valid change. */
@@ -55,7 +57,7 @@ function thresholdPanel() {
   const best = make("button", { type: "button", id: "to-best" }, "Go to the cheapest threshold");
   panel.append(
     make("p", { class: "lead" }, `“${short(action, 40)}” from which probability of “${short(name, 40)}” on? Type what each outcome costs (gains are negative) and move the threshold. `
-      + "Every row was scored by a model that was not fitted to it."),
+      + "Every row was scored by a model that was not fitted to it." + ONCE),
     make("div", { class: "cost-grid" },
       make("div", {},
         make("div", { class: "controls" }, make("label", { for: "cost-method" }, "Method"), method),
@@ -103,15 +105,14 @@ function thresholdPanel() {
     const always = (totals[1] * cost[act][positive] + totals[0] * cost[act][negative]) / rows;
     set("threshold-note", (Number.isFinite(theory) ? `With these costs the best threshold for calibrated probabilities is ${theory.toFixed(3)}. ` : "With these costs no threshold is best: acting does not pay more for probable rows. ")
       + `Cheapest on these rows: ${(least / STEPS).toFixed(2)}, at ${figure(costAt(tally, least))} per row; “${DECISION.names[idle]}” for all costs ${figure(never)}, “${action}” for all ${figure(always)}.`);
-    const traces = REPORT.shown.map((key) => ({
-      x: grid.map((at) => at / STEPS), y: grid.map((at) => costAt(tallies[key], at)), mode: "lines", name: plotText(METHOD[key].title),
-      line: { color: methodColor(key), width: key === method.value ? 3 : 1.3 }, hovertemplate: "from %{x:.2f}: %{y:.4g} per row<extra>" + plotText(METHOD[key].title) + "</extra>",
-    }));
-    traces.push({ x: [step / STEPS], y: [costAt(tally, step)], mode: "markers", marker: { size: 13, color: css("ink") }, showlegend: false, hoverinfo: "skip" });
-    plot("chart-cost", traces, {
-      xaxis: { title: { text: "threshold" }, range: [-0.01, 1.01] }, yaxis: { title: { text: "cost per row" } },
-      shapes: Number.isFinite(theory) ? [{ type: "line", x0: theory, x1: theory, y0: 0, y1: 1, yref: "paper", line: { dash: "dot", color: css("soft"), width: 1.5 } }] : [],
-      annotations: Number.isFinite(theory) ? [{ x: theory, y: 1, yref: "paper", yanchor: "top", xanchor: theory > 0.7 ? "right" : "left", text: "by theory", showarrow: false, font: { size: 11, color: css("soft") } }] : [],
+    const series = REPORT.shown.map((key) => {
+      const costs = grid.map((at) => costAt(tallies[key], at));
+      return { kind: "line", x: grid.map((at) => at / STEPS), y: costs, name: METHOD[key].title, color: methodColor(key), width: key === method.value ? 3 : 1.3,
+        hover: (i) => `from ${(grid[i] / STEPS).toFixed(2)}: ${figure(costs[i])} per row` };
+    });
+    series.push({ kind: "points", x: [step / STEPS], y: [costAt(tally, step)], sizes: [13], color: css("ink") });
+    plot("chart-cost", series, {
+      x: { label: "threshold", range: [-0.01, 1.01] }, y: { label: "cost per row" }, mark: Number.isFinite(theory) ? { at: theory, words: "by theory" } : null,
     });
   }
   slider.addEventListener("input", draw);
@@ -131,14 +132,29 @@ function ruleCosts(method) {
   let total = 0;
   truth.forEach((k, row) => {
     const p = proba[method][row];
-    const expected = cost.map((line) => line.reduce((sum, value, j) => sum + value * p[j], 0));
-    const cheap = expected.reduce((best, value, i) => (value < expected[best] - 1e-12 ? i : best), 0);
+    const cheap = cheapestFor(p);
     const probable = p.reduce((best, value, i) => (value > p[best] ? i : best), 0);
     sums.cheapest += weight[row] * cost[cheap][k];
     if (DECISION.areClasses) sums.probable += weight[row] * cost[probable][k];
     total += weight[row];
   });
   return { cheapest: sums.cheapest / total, probable: sums.probable / total };
+}
+
+/* The decisions of least expected cost by the recommended method, under the costs in the fields. */
+function drawConfusionOfMany() {
+  const { truth, weight, proba } = DECISION.rows;
+  const counts = DECISION.names.map(() => REPORT.classes.map(() => 0));
+  truth.forEach((k, row) => { counts[cheapestFor(proba[REPORT.recommended][row])][k] += weight[row]; });
+  const cells = counts.map((line) => [...line, line.reduce((sum, value) => sum + value, 0)]);
+  document.querySelectorAll("#confusion-matrix tbody tr").forEach((line, i) => {
+    line.querySelectorAll("td").forEach((cell, j) => { (cell.querySelector("b") || cell).textContent = figure(cells[i][j]); });
+  });
+}
+
+function cheapestFor(p) {
+  const expected = cost.map((line) => line.reduce((sum, value, j) => sum + value * p[j], 0));
+  return expected.reduce((best, value, i) => (value < expected[best] - 1e-12 ? i : best), 0);
 }
 
 function constantRule() {
@@ -156,7 +172,7 @@ function matrixPanel() {
     make("tbody", {}, ...DECISION.names.map((name, i) => make("tr", {}, make("th", { scope: "row" }, said(name)), ...cost[i].map((value) => make("td", { class: "number" }, figure(value))))))));
   panel.append(
     make("p", { class: "lead" }, DECISION.editable ? (DECISION.areClasses ? "Type what it costs to predict a class (row) when another is true (column). " : "Type what each decision (row) costs when a class (column) is true. ")
-      + (DECISION.given ? "" : "Until you do, every mistake costs 1 and both rules agree. ") + "Mean cost per row:"
+      + (DECISION.given ? "" : "Until you do, every mistake costs 1 and both rules agree. ") + "Mean cost per row:" + ONCE
       : "Mean cost per row under the costs of this study, by decision rule:"),
     DECISION.editable ? costFields(() => draw()) : !cost.length ? "" : make("details", {}, make("summary", {}, "Cost matrix"), staticTable()),
     make("div", { class: "scroll", role: "region", "aria-label": "Cost by decision rule", tabindex: "0" }, make("table", {}, make("thead", {}, head), body)),
@@ -164,16 +180,16 @@ function matrixPanel() {
   function draw() {
     const found = Object.fromEntries(REPORT.shown.map((key) => [key, DECISION.editable ? ruleCosts(key) : DECISION.rules[key]]));
     const constant = DECISION.editable ? constantRule() : DECISION.constant;
-    body.replaceChildren(...REPORT.shown.map((key) => make("tr", {}, make("th", { scope: "row" }, METHOD[key].title), ...RULES.map(([rule]) => make("td", { class: "number" }, figure(found[key][rule]))))));
+    const texts = evenly(REPORT.shown.flatMap((key) => RULES.map(([rule]) => found[key][rule])));
+    body.replaceChildren(...REPORT.shown.map((key, place) => make("tr", {}, make("th", { scope: "row" }, METHOD[key].title), ...RULES.map((_, i) => make("td", { class: "number" }, texts[place * RULES.length + i])))));
+    if (DECISION.editable && DECISION.rows.of <= DECISION.rows.truth.length) drawConfusionOfMany();
     words.textContent = `“${DECISION.names[constant.class]}” for all rows would cost ${figure(constant.cost)} per row.`
       + (DECISION.editable && DECISION.rows.of > DECISION.rows.truth.length ? ` Computed on ${figure(DECISION.rows.truth.length)} rows drawn from ${figure(DECISION.rows.of)}.` : "");
+    document.getElementById("chart-cost").style.height = 70 + 34 * REPORT.shown.length + "px";
     plot("chart-cost", RULES.map(([rule, title], i) => ({
-      y: REPORT.shown.map((_, place) => place), x: REPORT.shown.map((key) => found[key][rule]), type: "bar", orientation: "h", name: title,
-      marker: { color: css(i ? "m1" : "m0") }, hovertemplate: "%{x:.4g} per row<extra>" + title + "</extra>",
-    })), {
-      showlegend: true, bargap: 0.35, xaxis: { title: { text: "cost per row" } },
-      yaxis: { autorange: "reversed", tickvals: REPORT.shown.map((_, place) => place), ticktext: REPORT.shown.map((key) => plotText(short(METHOD[key].title, isNarrow() ? 18 : 40))) },
-    });
+      kind: "rows", y: REPORT.shown.map((_, place) => place), x: REPORT.shown.map((key) => found[key][rule]), name: title, color: css(i ? "m1" : "m0"), slot: [i, RULES.length],
+      hover: (place) => `${METHOD[REPORT.shown[place]].title}: ${figure(found[REPORT.shown[place]][rule])} per row`,
+    })), { keys: RULES.length > 1, x: { label: "cost per row", zero: true }, y: { names: REPORT.shown.map((key) => short(METHOD[key].title, isNarrow() ? 18 : 40)), reversed: true } });
   }
   redraws.push(draw);
   draw();

@@ -5,19 +5,19 @@ function effectColor(i) {
 }
 
 function drawEffect(effect, id) {
-  const names = effect.categories ? effect.values.map((value) => plotText(short(value, 14))) : null;
-  const places = effect.categories ? effect.values.map((_, i) => i) : effect.values;
+  const named = effect.categories ? effect.values : ["weekday", "month"].includes(effect.part) ? effect.texts.map((words) => words.slice(0, effect.part === "month" ? 1 : 3)) : null;
+  const places = named ? named.map((_, i) => i) : effect.values;
+  const said = effect.texts || effect.values.map((value) => (effect.categories ? value : figure(value)));
   const most = Math.max(...effect.shares);
   const highest = Math.max(...REPORT.effectClasses.map((k) => Math.max(...effect.proba.map((row) => row[k]))));
   const top = Math.min(1, 1.15 * highest) || 1;
-  const bars = { x: places, y: effect.shares.map((share) => share / most * top * 0.25), customdata: effect.shares, type: "bar", marker: { color: css("grid") }, hovertemplate: "%{customdata:.0%} of the rows<extra></extra>" };
+  const bars = { kind: "bars", x: places, y: effect.shares.map((share) => share / most * top * 0.25), color: css("grid"), most: 26, hover: (i) => `${said[i]}: ${percent(effect.shares[i])} of the rows` };
   const lines = REPORT.effectClasses.map((k, i) => ({
-    x: places, y: effect.proba.map((row) => row[k]), mode: effect.categories ? "markers" : "lines+markers",
-    line: { color: effectColor(i), width: 2 }, marker: { color: effectColor(i), size: effect.categories ? 10 : 5 },
-    text: effect.values.map((value) => plotText(value)), hovertemplate: "%{text}: %{y:.3f}<extra>" + plotText(short(REPORT.classes[k], 20)) + "</extra>",
+    kind: effect.categories ? "points" : "both", x: places, y: effect.proba.map((row) => row[k]), color: effectColor(i), width: 2, sizes: places.map(() => (effect.categories ? 10 : 5)),
+    name: `P(${short(REPORT.classes[k], 20)})`, hover: (j) => `${said[j]}: ${effect.proba[j][k].toFixed(3)}`,
   }));
-  const axis = effect.categories ? { tickvals: places, ticktext: names, tickangle: places.length > 4 ? -35 : 0 } : { nticks: 6 };
-  plot(id, [bars, ...lines], { xaxis: axis, yaxis: { range: [0, top], nticks: 5, tickformat: ".0%" }, margin: { l: 44, r: 10, t: 6, b: 34 }, bargap: 0.15, hovermode: "closest" });
+  const x = named ? { names: named.map((value) => short(value, 14)) } : { most: effect.part === "days" ? 4 : 5, dates: effect.part === "days" };
+  plot(id, [bars, ...lines], { x, y: { range: [0, top], percent: true, most: 5 } });
 }
 
 function drawEffects() {

@@ -68,14 +68,20 @@ function short(words, most) {
   return text.length > most ? text.slice(0, most - 1) + "…" : text;
 }
 
-/* Plotly reads a few tags in its texts. */
-function plotText(words) {
-  return String(words).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+function withMinus(words) {
+  return words.replace(/^-/, "\u2212");
+}
+
+/* Figures that stand together, with as many decimals as show three digits of the largest. */
+function evenly(values) {
+  const most = Math.max(...values.map(Math.abs).filter(Number.isFinite));
+  const digits = most > 0 && values.some((value) => value !== Math.round(value)) ? Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(most)))) : 0;
+  return values.map((value) => withMinus((Math.abs(value) < 0.5 * 10 ** -digits ? 0 : value).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })));
 }
 
 function figure(value) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size >= 1000) return Math.round(value).toLocaleString("en");
-  return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
+  if (size >= 1000) return withMinus(Math.round(value).toLocaleString("en"));
+  return withMinus(String(Number(value.toPrecision(size >= 100 ? 4 : 3))));
 }

@@ -31,16 +31,22 @@ function mix(node) {
   return bar;
 }
 
+/* Rows may be fractions, where missing values divide them: all with one decimal then. */
+const FRACTIONS = NODES.some((node) => node.n !== Math.round(node.n));
+function amount(value) {
+  return value.toLocaleString("en", FRACTIONS ? { minimumFractionDigits: 1, maximumFractionDigits: 1 } : {});
+}
+
 function treeItem(number) {
   const node = NODES[number];
   const inner = node.down.length > 0;
   const words = make("span", { class: "words" }, node.rule);
   const mark = make("span", { class: "mark", "aria-hidden": "true" }, inner ? (open.has(number) ? "▾" : "▸") : "•");
-  const row = make("div", { class: "row" }, mark, words, mix(node), make("span", { class: "amount" }, figure(node.n)));
+  const row = make("div", { class: "row" }, mark, words, mix(node), make("span", { class: "amount" }, amount(node.n)));
   row.addEventListener("click", () => { if (inner && chosen === number) toggle(number); else if (inner) open.add(number); choose(number, true); });
   const item = make("li", { role: "treeitem", id: "node-" + number, tabindex: number === chosen ? "0" : "-1", "aria-selected": String(number === chosen),
     "aria-expanded": inner ? String(open.has(number)) : null, "aria-level": String(node.depth + 1),
-    "aria-label": `${node.rule}; ${figure(node.n)} rows; mostly ${REPORT.classes[node.classes[0]]}` }, row);
+    "aria-label": `${node.rule}; ${amount(node.n)} rows; mostly ${REPORT.classes[node.classes[0]]}` }, row);
   if (inner && open.has(number)) item.append(make("ul", { role: "group" }, ...node.down.map(treeItem)));
   return item;
 }
@@ -62,11 +68,11 @@ function drawNode() {
     const bar = make("span", { class: "bar" });
     bar.style.width = 100 * node.smooth[i] + "%";
     bar.style.background = classColor(k);
-    return make("tr", {}, make("th", { scope: "row" }, short(REPORT.classes[k], 24)), make("td", { class: "number" }, figure(node.counts[i])),
+    return make("tr", {}, make("th", { scope: "row" }, short(REPORT.classes[k], 24)), make("td", { class: "number" }, amount(node.counts[i])),
       make("td", { class: "number" }, share(node.raw[i])), make("td", { class: "number" }, share(node.smooth[i])), make("td", {}, make("span", { class: "track" }, bar)));
   });
   const parts = [make("h3", { id: "node-rule" }, chosen ? node.rule : "All rows"),
-    make("p", { class: "note" }, `Depth ${node.depth}, ${figure(node.n)} rows; ${kind}.` + (node.cut ? " The nodes below are left out of this page." : ""))];
+    make("p", { class: "note" }, `Depth ${node.depth}, ${amount(node.n)} rows; ${kind}.` + (node.cut ? " The nodes below are left out of this page." : ""))];
   if (steps.length) parts.push(make("strong", {}, "Path from the root"), make("ol", { id: "node-path" }, ...steps.map((step) => make("li", {}, NODES[step].rule))));
   parts.push(make("div", { class: "scroll" }, make("table", { id: "node-classes" }, make("thead", {}, head), make("tbody", {}, ...rows))));
   if (REPORT.classes.length > node.classes.length) parts.push(make("p", { class: "note" }, `The ${node.classes.length} most probable of ${REPORT.classes.length} classes.`));
@@ -92,7 +98,7 @@ function drawIcicle() {
     for (const [key, value] of Object.entries(values)) shape.setAttribute(key, value);
     shape.addEventListener("click", () => choose(number, false));
     const tip = document.createElementNS(space, "title");
-    tip.textContent = `${node.rule}\n${figure(node.n)} rows, mostly ${REPORT.classes[node.classes[0]]}`;
+    tip.textContent = `${node.rule}\n${amount(node.n)} rows, mostly ${REPORT.classes[node.classes[0]]}`;
     shape.append(tip);
     svg.append(shape);
     const letters = Math.floor((to - from - 12) / 6.2);
@@ -157,7 +163,7 @@ document.getElementById("tree-list").addEventListener("keydown", (event) => {
 
 const TREE = REPORT.tree;
 document.getElementById("tree-note").textContent = `${figure(TREE.n_nodes)} nodes, ${figure(TREE.n_leaves)} leaves, depth ${TREE.depth}.`
-  + ` Log-loss of such trees on rows that they were not fitted to: ${TREE.scores.shown.toFixed(3)} bits; of full trees, which nobody reads: ${TREE.scores.full.toFixed(3)} bits.`
+  + ` Log-loss of such trees on rows that they were not fitted to: ${TREE.scores.shown.toFixed(3)} bits; of full trees: ${TREE.scores.full.toFixed(3)} bits.`
   + (TREE.n_nodes > NODES.length ? ` This page has the ${figure(NODES.length)} nodes nearest to the root.` : "");
 NODES.forEach((node, number) => { if (node.depth < 3) open.add(number); });
 redraws.push(() => { drawLegend(); drawList(); drawNode(); drawIcicle(); });
