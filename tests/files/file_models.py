@@ -191,6 +191,9 @@ MAKERS = {
     "boosted": lambda: _mixed(
         BoostedPETClassifier(0.2, max_iter=20, n_folds=3, random_state=0), sample_weight=weights()
     ),
+    "boosted_monotone": lambda: _plain(
+        BoostedPETClassifier(0.2, max_iter=10, monotonic_cst=[1, 0, 0, 0], monotonic_class=2, random_state=0)
+    ),
     "boosted_two_classes": lambda: _plain_two(
         BoostedPETClassifier(0.2, max_iter=5, early_stopping=False, random_state=0)
     ),

@@ -95,6 +95,17 @@ class EncodedRows(Savable):
         """The sum of weights of each class."""
         return np.bincount(self.labels, self.weights, minlength=len(self.classes)).astype(np.float64)
 
+    def against_others(self, target: int) -> EncodedRows:
+        """The same rows with two classes: 1 is the target, 0 all others."""
+        constraints = self.constraints and replace(self.constraints, target=1)
+        labels = (self.labels == target).astype(np.int32)
+        return replace(self, labels=labels, classes=np.array([False, True]), constraints=constraints)
+
+    def without_order(self) -> EncodedRows:
+        """The same rows for a model whose probabilities need not be monotone."""
+        groups = () if self.constraints is None else self.constraints.groups
+        return replace(self, constraints=Constraints(groups=groups) if groups else None)
+
     def take(self, selected: npt.NDArray[Any] | slice) -> EncodedRows:
         """Some of the rows: a slice, their positions, or a mask."""
         return replace(
