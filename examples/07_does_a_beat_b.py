@@ -1,8 +1,8 @@
-"""Does A really beat B? Leaf estimators on twenty data sets, and where the error of a tree comes from.
+"""Comparing methods: leaf estimators on twenty data sets, and the sources of a tree's error.
 
-Six leaf estimators read the same C4.4 trees, on four data sets that come with scikit-learn and sixteen made-up ones.
-The first picture shows their mean ranks and which differences can be chance. The second follows the error of a tree
-as its leaves grow: bias goes up, variance goes down.
+Six leaf estimators use the same C4.4 trees, on four data sets that come with scikit-learn and sixteen generated ones.
+The first picture shows their mean ranks and which differences may be due to chance. The second shows the error of a
+tree as its leaves get larger: bias increases, variance decreases.
 """
 
 import matplotlib

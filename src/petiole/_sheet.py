@@ -18,7 +18,7 @@ STYLE = (
 
 @dataclasses.dataclass(frozen=True)
 class SmallTable:
-    """Rows of a name and numbers, ready to be read."""
+    """Rows of a name and numbers, formatted as text."""
 
     title: str
     header: Sequence[str]
@@ -36,7 +36,7 @@ class Picture:
 
 @dataclasses.dataclass(frozen=True)
 class Sheet:
-    """What is said about one object."""
+    """The description of one object."""
 
     title: str
     facts: Sequence[tuple[str, str]] = ()
@@ -63,7 +63,7 @@ class Sheet:
         return "\n\n".join([*parts, self.note] if self.note else parts)
 
     def to_html(self, more: str = "") -> str:
-        """The sheet as HTML without anything from elsewhere; ``more`` is HTML that follows."""
+        """The sheet as self-contained HTML; ``more`` is HTML that follows."""
         facts = _html_table(SmallTable("", [], self.facts)) if self.facts else ""
         tables = "".join(map(_html_table, self.tables))
         drawn = "".join(

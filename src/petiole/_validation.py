@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
@@ -10,11 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-# Classes may be made so many times as heavy when splits are chosen; more of one would leave nothing of the others.
+# The largest factor of a class in the choice of splits; with more, nothing would be left of the other classes.
 MOST_FACTOR = 1e9
-# Numbers without limits of their own are 0 or between these, so that products and quotients of them stay finite.
+# Numbers without other limits are 0 or between these, so that products and quotients of them stay finite.
 SMALLEST, LARGEST = 1e-100, 1e100
-# Of any machine; see thread_count.
+# On any machine; see thread_count.
 MOST_THREADS = 16
 
 
@@ -26,7 +27,7 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...], *, otherwise: 
 
 
 def close_names(name: str, known: Collection[str], most: int = 1) -> list[str]:
-    """The known names that a misspelt one may stand for, best first.
+    """The known names that are similar to a misspelt one, best first.
 
     >>> close_names("prune", ["predict", "probe"])
     ['probe']
@@ -87,7 +88,7 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def draw_seed(random_state: Any) -> int:
-    """A seed for the core, drawn from what the user gave as ``random_state``."""
+    """A seed for the core, from the user's ``random_state``."""
     if random_state is None or random_state is np.random:
         generator: Any = np.random
     elif isinstance(random_state, np.random.RandomState):
@@ -106,20 +107,27 @@ def _is_whole(value: Any) -> bool:
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` asks for, as joblib reads it; results do not depend on their number.
+    """The number of threads for ``n_jobs``, as in joblib; results do not depend on it.
 
-    Threads beyond some per processor would only cost the time to start them, so there are never more.
+    More than a few threads per processor would only take time to start, so their number is limited.
     """
-    if n_jobs is None:
+    if n_jobs is None or n_jobs == 1:
         return 1
     import joblib  # imported late, so that importing petiole is fast
 
-    most = max(MOST_THREADS, 4 * int(joblib.cpu_count()))
-    return min(int(joblib.effective_n_jobs(n_jobs)), most)
+    return min(int(joblib.effective_n_jobs(n_jobs)), max(MOST_THREADS, 4 * processor_count()))
+
+
+@functools.cache
+def processor_count() -> int:
+    """How many processors this process may use. Asking takes longer than predicting a row, so it is asked once."""
+    import joblib
+
+    return int(joblib.cpu_count())
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
-    """How many features are drawn at each node."""
+    """The number of features that are drawn at each node."""
     if value is None:
         return n_features
     if value == "sqrt":
@@ -136,13 +144,13 @@ def resolve_max_features(value: Any, n_features: int) -> int:
 
 
 def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarray) -> list[float]:
-    """One factor per class by which the choice of splits is weighted; an empty list for none."""
+    """One factor per class for the choice of splits; an empty list for none."""
     if value is None:
         return []
     if isinstance(value, str):
         if value != "balanced":
             raise ValueError(f"split_class_weight={value!r}: must be None, 'balanced', or a dict from class to number")
-        # A class without rows, as in a fold of a rare one, has nothing to be balanced.
+        # A class without rows, as in a fold of a rare class, is not balanced.
         present = class_weights > 0
         balanced = class_weights.sum() / (len(classes) * np.where(present, class_weights, 1.0))
         return list(np.where(present, balanced, 1.0))
@@ -162,7 +170,7 @@ def resolve_class_scale(value: Any, classes: np.ndarray, class_weights: np.ndarr
 
 
 class WithoutClassWeight:
-    """Answers the parameter ``class_weight``, which many classifiers of scikit-learn have, by what to use instead."""
+    """Rejects scikit-learn's parameter ``class_weight`` with an error that says what to use instead."""
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         if "class_weight" in parameters:
@@ -177,12 +185,12 @@ class WithoutClassWeight:
 
 
 def no_class_weight(name: str) -> str:
-    """The error about ``class_weight``, given to the class ``name``."""
+    """The error about ``class_weight`` of the class ``name``."""
     return (
         f"class_weight: {name} has no such parameter, because with weights of classes its probabilities would no "
         "longer be those of the data. If some mistakes cost more than others, decide by costs: "
         "petiole.decisions.decide(model.predict_proba(X), cost), or CostSensitiveClassifier. If a class was sampled "
-        "more thinly than the others, weigh its rows: fit(X, y, sample_weight=...)"
+        "less than the others, weight its rows: fit(X, y, sample_weight=...)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Why a row has its probability: what each column added or took away on the way down the trees, and reason codes."""
+"""Why a row has its probability: the contributions of columns along the paths through the trees, and reason codes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from petiole._validation import check_whole
 __all__ = ["Contributions", "Reason", "path_contributions"]
 
 Floats = npt.NDArray[np.float64]
-SMALLEST = 0.0005  # a contribution that is 0.000 when it is written is no reason
+SMALLEST = 0.0005  # a contribution that is printed as 0.000 is not a reason
 
 
 class Reason(NamedTuple):
-    """A column, its value in the row, and what it adds to the probability; negative if it takes away.
+    """A column, its value in the row, and its contribution to the probability, which may be negative.
 
     >>> print(Reason("size", "7", 0.1234), Reason("town", "missing", -0.05), sep=", ")
     size = 7 (+0.123), town = missing (-0.050)
@@ -39,7 +39,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What each column contributes to the probability of a class; made by :func:`path_contributions`.
+    """The contribution of each column to the probability of a class; made by :func:`path_contributions`.
 
     ``base + values.sum(axis=1) + rest`` are the probabilities.
 
@@ -50,7 +50,7 @@ class Contributions:
     base : float
         The mean over trees of the probability at their roots, which is nearly the frequency of the class.
     values : array of shape (n_rows, n_columns)
-        What the tests on each column added on the way from the root to the leaf.
+        The contributions of the tests on each column along the path from the root to the leaf.
     rest : array of shape (n_rows,)
         What the model adds to the mean of its leaves, such as the other members of the pool and its weights; 0 for a
         single tree.
@@ -66,13 +66,13 @@ class Contributions:
     _cells: tuple[npt.NDArray[Any], Callable[[int, float], str]]
 
     def reasons(self, row: int = 0, n: int | None = 4, *, raising: bool | None = None) -> list[Reason]:
-        """Return the columns that moved the probability of a row most, the largest contribution first.
+        """Return the columns that changed the probability of a row most, the largest contribution first.
 
         Parameters
         ----------
         row : int, default=0
         n : int or None, default=4
-            How many at most; None for all that contribute.
+            The largest number of columns; None for all that contribute.
         raising : bool, default=None
             Only those that raise the probability (True), or only those that lower it (False).
         """
@@ -117,12 +117,12 @@ class Contributions:
 
 
 def path_contributions(model: Any, X: Any, label: Any) -> Contributions:
-    """Split the probability of a class into what each column contributes on the way down the trees.
+    """Split the probability of a class into the contributions of the columns.
 
-    At every split the estimate of the class changes; the change is credited to the column that is tested (Saabas 2014).
-    The credits of a row are averaged over trees. They depend on the order of the tests on a path: of two columns that
-    hold the same information the one that is tested first, near the root, gets most of the credit. They are
-    therefore a description of the model's way to its answer and no statement about causes.
+    At every split the estimate of the class changes; the change is credited to the column that is tested (Saabas
+    2014). The credits of a row are averaged over trees. They depend on the order of the tests on a path: of two
+    columns with the same information, the one that is tested first, near the root, gets most of the credit. They
+    describe how the model computes its prediction, not causes.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def path_contributions(model: Any, X: Any, label: Any) -> Contributions:
 
 
 def has_paths(model: Any) -> bool:
-    """Whether :func:`path_contributions` takes a classifier."""
+    """Whether :func:`path_contributions` accepts a classifier."""
     return _inner(model) is not None
 
 
@@ -214,7 +214,7 @@ def _frequencies(tree: Tree, k: int) -> Floats:
 
 
 def _credits(tree: Tree, estimates: Floats, n_features: int) -> Floats:
-    """For every node what each column has added between the root and there."""
+    """For every node, the contribution of each column between the root and the node."""
     credits = np.zeros((tree.n_nodes, n_features))
     for level in _levels(tree):
         above = tree.parent[level]

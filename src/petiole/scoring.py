@@ -22,10 +22,10 @@ def batch_scorer(model_or_path: Any, columns: Sequence[Any] | None = None, prefi
     Parameters
     ----------
     model_or_path : fitted classifier, or the path of a model file
-        A path must lead to the file on every worker. A file that is replaced is loaded again.
+        A path must exist on every worker. A file that is replaced is loaded again.
     columns : sequence of names, optional
-        The columns that the model is given, in its order; others are not read. By default those whose names the model
-        knows, or all columns if it was fitted without names.
+        The input columns of the model, in its order; others are not read. By default those with the names of the fit,
+        or all columns if the model was fitted without names.
     prefix : str, default="proba_"
         Prefix of the output columns, followed by the class label.
 
@@ -109,7 +109,7 @@ class BatchScorer:
         return table
 
     def _wanted(self, there: list[Any]) -> list[Any]:
-        """The columns that the model is given, in its order."""
+        """The input columns of the model, in its order."""
         known = getattr(self.model, "feature_names_in_", None)
         wanted = self.columns if self.columns is not None else there if known is None else known.tolist()
         lacking = [name for name in wanted if name not in there]
@@ -121,7 +121,7 @@ class BatchScorer:
         return wanted
 
     def _score(self, table: Any, as_array: Any, n_rows: int) -> Array:
-        """Probabilities of a table, which is made an array for a model without column names."""
+        """Probabilities of a table, which is converted to an array for a model without column names."""
         model = self.model
         if n_rows == 0:
             return np.empty((0, len(model.classes_)))
@@ -148,7 +148,7 @@ def _loaded(path: str, modified: int, size: int) -> Any:
 
 
 def _read_dict(batch: Mapping[Any, Any], wanted: list[Any]) -> tuple[Any, Any, int]:
-    """A dict of arrays as a table, as a function that makes it an array, and its length."""
+    """A dict of arrays as a table, a function that converts it to an array, and its length."""
     arrays = [np.asarray(batch[name]) for name in wanted]
     if len(arrays) == 1 and arrays[0].ndim == 2:  # rows that are vectors, as Ray holds arrays of two dimensions
         return arrays[0], lambda: arrays[0], len(arrays[0])

@@ -146,7 +146,7 @@ def test_scores_of_another_model():
         ([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], [0, 1, 2], "scores has 2 columns, but y has 3 classes"),
         ([0.1, 0.2], [0, 1, 1], "inconsistent numbers of samples"),
         (["a", "b"], [0, 1], "must be real numbers"),
-        ([], [], "with a row or more"),
+        ([], [], "with at least one row"),
     ],
 )
 def test_errors_say_what_to_do(scores, y, message):

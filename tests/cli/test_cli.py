@@ -142,9 +142,9 @@ def test_standard_input_and_arff(folder, tmp_path):
     [
         ("a,y\n1,u\n2,v\n", ["-t", "Y"], "--target Y: standard input has no such column; "),
         ("size,kind\n1,u\n2,v\n", ["-t", "kinds"], "did you mean 'kind'?"),
-        ("a,y\n1,u\n2,v\n", [], "--target is needed: say which column of standard input holds the class; its columns"),
+        ("a,y\n1,u\n2,v\n", [], "--target is required: name the column of standard input that holds the class; its"),
         ("", ["-t", "y"], "standard input is empty"),
-        ("a,y\n", ["-t", "y"], "there is a header but no row"),
+        ("a,y\n", ["-t", "y"], "there is a header but no rows"),
         ("a,y\n1,u\n2,u\n", ["-t", "y"], "all rows of standard input are of the class 'u'"),
         ("a,y\n1,u\n2,\n", ["-t", "y"], "1 of 2 rows of standard input have no class, the first is row 2"),
         ("y\nu\nv\n", ["-t", "y"], "--target y: standard input has no other column: there is nothing to predict"),
@@ -235,7 +235,7 @@ def test_weights_in_evaluation(folder, model, tmp_path):
 
 def test_what_evaluate_refuses(folder, model, tmp_path):
     run("fit", "sklearn-wine", "-m", "naive-bayes", "-q", "-o", tmp_path / "wine.petiole")
-    assert "--target is needed" in refused("evaluate", tmp_path / "wine.petiole", folder / "test.csv")
+    assert "--target is required" in refused("evaluate", tmp_path / "wine.petiole", folder / "test.csv")
     assert "did you mean 'y'?" in refused("evaluate", model, folder / "test.csv", "-t", "yy")
     rows = table(20)
     rows[7]["y"] = "perhaps"
@@ -334,12 +334,12 @@ def test_a_test_set_is_used_and_json_is_json(folder, tmp_path):
 
 def test_what_compare_refuses(folder, tmp_path):
     arguments = ("compare", folder / "train.csv", "-t", "y", "--id", "id", "-q", "-j", 1)
-    assert "--methods pett: is not known; did you mean 'pet'?" in refused(*arguments, "-m", "pett")
+    assert "--methods pett: is unknown; did you mean 'pet'?" in refused(*arguments, "-m", "pett")
     assert "end its name with one of" in refused(*arguments, "-o", tmp_path / "table.xyz")
     assert "--report" in refused(*arguments, "-o", tmp_path / "page.html")
     assert "write module:object" in refused(*arguments, "--with", "numpy")
     assert "cannot be imported" in refused(*arguments, "--with", "no_such_module:model")
-    assert "is no estimator" in refused(*arguments, "--with", "math:pi")
+    assert "is not an estimator" in refused(*arguments, "--with", "math:pi")
     assert "sklearn.naive_bayes has no 'GausianNB'; did you mean" in refused(
         *arguments, "--with", "sklearn.naive_bayes:GausianNB"
     )
@@ -445,7 +445,7 @@ def test_explanations_and_predictions_have_signed_reasons(folder, tmp_path):
     assert rows[1]["reason_1"] == f"{first['column']} = {first['value']} ({first['contribution']:+.3f})"
     assert "reason_2" in rows[0] and "reason_3" not in rows[0]
     run("fit", folder / "train.csv", "-t", "y", "-m", "naive-bayes", "-q", "-o", tmp_path / "b.petiole")
-    assert "no trees to follow" in refused("predict", tmp_path / "b.petiole", folder / "test.csv", "--reasons", 2)
+    assert "no tree paths" in refused("predict", tmp_path / "b.petiole", folder / "test.csv", "--reasons", 2)
 
 
 def test_what_explain_refuses(folder, model):

@@ -83,7 +83,7 @@ def test_a_column_that_the_user_calls_a_feature_stays(folder, option):
 def test_a_table_of_nothing_but_identifiers_is_refused(folder):
     loans()[["customer", "defaulted"]].to_csv("short.csv", index=False)
     line = refused("fit", "short.csv", "-t", "defaulted", "-o", "m.petiole")
-    assert line.startswith("short.csv has nothing to learn from: in 'customer' nearly every row has a value of its own")
+    assert line.startswith("short.csv has no features: in 'customer' nearly every row has a value of its own")
     assert line.endswith("name features with --numeric or --nominal")
     run("fit", "short.csv", "-t", "defaulted", "--numeric", "customer", *QUICK, "-q", "-o", "m.petiole")
 
@@ -138,7 +138,7 @@ def test_an_id_that_is_an_input_is_refused(folder, command):
     line = refused(command, "m.petiole", "loans.csv", "--id", *options[command])
     assert line == (
         "--id customer: is an input of the model, so its probabilities depend on it: fit it again with --id customer, "
-        "or leave the option away"
+        "or leave the option out"
     )
 
 

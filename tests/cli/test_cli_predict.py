@@ -144,7 +144,7 @@ def test_every_format_is_written(folder, expected, tmp_path, name):
 
 def test_unseen_values_are_told_once_per_column(folder):
     result = run("predict", folder / "model.petiole", folder / "new.csv", "--batch", 10, "-j", 1)
-    assert result.stderr.count("note: town: 2 rows have a value the model has not seen (such as 'Paris')") == 1
+    assert result.stderr.count("note: town: 2 rows have a value that the model has not seen (such as 'Paris')") == 1
 
 
 def test_costs_decide(folder, expected):
@@ -170,8 +170,8 @@ def test_costs_decide(folder, expected):
 @pytest.mark.parametrize(
     ("costs", "message"),
     [
-        ("no:yes=8", "what does it cost to say 'no' if 'perhaps' is true? Add no:perhaps=..., or *:*=1"),
-        ("no:yess=8,*:*=1", "'yess' is no class; did you mean 'yes'?"),
+        ("no:yes=8", "the cost is missing of deciding 'no' if 'perhaps' is true. Add no:perhaps=..., or *:*=1"),
+        ("no:yess=8,*:*=1", "'yess' is not a class; did you mean 'yes'?"),
         ("no=8", "write decision:truth=cost"),
         ("no:yes=much", "'much' is not a number"),
         ("costs.tsv", "there is no such file"),
@@ -185,7 +185,7 @@ def test_wrong_costs_are_told(folder, costs, message):
     ("text", "message"),
     [
         ("d,no,yes\nno,0,1\n", "there is no column for the class 'perhaps'"),
-        ("d,no,yes,maybe\nno,0,1,1\n", "'maybe' is no class"),
+        ("d,no,yes,maybe\nno,0,1,1\n", "'maybe' is not a class"),
         ("d,no,perhaps,yes\nno,0,1\n", "row 2: 3 cells, but the first line has 4"),
         ("d,no,perhaps,yes\nno,0,1,2\nno,0,1,2\n", "two rows are for the same decision"),
         ("d\n", "the first line names the true classes"),
@@ -204,7 +204,7 @@ def test_a_threshold_decides_between_two_classes(tmp_path):
         for row in read(run(*arguments, *options).stdout):
             assert row["decision"] == (positive if float(row[f"p_{positive}"]) > 0.2 else other)
     assert "for a model of two classes" in refused(*arguments[:-1], 1.5)
-    assert "leave one of them away" in refused(*arguments, "--costs", "*:*=1")
+    assert "leave one of them out" in refused(*arguments, "--costs", "*:*=1")
     assert "is for --threshold, --top, --budget and --reasons; add one of them" in refused(
         *arguments[:-2], "--positive", "no"
     )
@@ -230,7 +230,7 @@ def test_what_is_wrong_with_a_file_is_told(folder, tmp_path):
     (tmp_path / "empty.csv").write_text("")
     assert "empty.csv is empty" in refused("predict", model, tmp_path / "empty.csv")
     (tmp_path / "header.csv").write_text("size,town,grade\n")
-    assert "there is a header but no row" in refused("predict", model, tmp_path / "header.csv")
+    assert "there is a header but no rows" in refused("predict", model, tmp_path / "header.csv")
     (tmp_path / "ragged.csv").write_text("size,town,grade\n1,Bern,2\n1,Bern\n")
     assert "line 3: 2 cells, but the header names 3 columns" in refused("predict", model, tmp_path / "ragged.csv")
     (tmp_path / "book.csv").write_bytes(b"PK\x03\x04....")
@@ -238,7 +238,7 @@ def test_what_is_wrong_with_a_file_is_told(folder, tmp_path):
     (tmp_path / "torn.csv.gz").write_bytes(gzip.compress(as_csv(rows).encode())[:-200])
     assert "damaged or cut short" in refused("predict", model, tmp_path / "torn.csv.gz")
     (tmp_path / "torn.parquet").write_bytes(b"PAR1 no more")
-    assert "not a sound Parquet file" in refused("predict", model, tmp_path / "torn.parquet")
+    assert "not a valid Parquet file" in refused("predict", model, tmp_path / "torn.parquet")
     assert "train.csv" in refused("predict", folder / "train.csv", folder / "new.csv")  # which is no model
     assert "is a folder" in refused("predict", model, tmp_path)
 
@@ -255,7 +255,7 @@ def test_other_encodings(folder, tmp_path):
     path.write_bytes(text.encode("utf-16"))
     assert "--encoding utf-16" in refused("predict", model, path)
     assert len(read(run("predict", model, path, "--encoding", "utf-16", "-q").stdout)) == 3
-    assert "--encoding klingon: is not known" in refused("predict", model, path, "--encoding", "klingon")
+    assert "--encoding klingon: is unknown" in refused("predict", model, path, "--encoding", "klingon")
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert len(read(run("predict", model, path, "-q").stdout)) == 3
     path.write_bytes(text.replace("\n", "\r").encode())
@@ -270,7 +270,7 @@ def test_nothing_is_left_behind_by_a_failure(folder, tmp_path):
     refused("predict", folder / "model.petiole", path, "-o", output, "--batch", 10)
     assert output.read_text() == "as it was" and sorted(p.name for p in tmp_path.iterdir()) == ["bad.csv", "out.csv"]
     refused("predict", folder / "model.petiole", path, "-o", path)
-    assert "is the file that is read" in refused("predict", folder / "model.petiole", path, "-o", path)
+    assert "is also the input" in refused("predict", folder / "model.petiole", path, "-o", path)
 
 
 @pytest.mark.posix
@@ -282,7 +282,7 @@ def test_output_places(folder, tmp_path):
     assert "is a folder" in refused(*arguments, tmp_path, "--format", "csv")
     run(*arguments, "/dev/null")
     assert json.loads(run(*arguments[:-1], "--json").stdout)[0].keys() >= {"p_no", "prediction"}
-    assert "output has a column of this name" in refused(
+    assert "output already has a column of this name" in refused(
         "predict", folder / "model.petiole",
         write(tmp_path / "p.csv", [row | {"p_no": 1} for row in naive_cli.rows_of(folder / "new.csv")]), "--id", "p_no",
     )  # fmt: skip

@@ -253,7 +253,7 @@ def test_the_same_seed_gives_the_same_interval():
         ({"labels": [0, 0]}, "each must occur once"),
         ({"labels": [0, 1, 2]}, "must name each column of cost"),
         ({"actions": [3, 4]}, "pred_1 has the label 0"),
-        ({"sample_weight": [0.01] * 10}, "sample_weight sums to 0.1: weights count rows"),
+        ({"sample_weight": [0.01] * 10}, "sample_weight sums to 0.1: weights are numbers of rows"),
         ({"sample_weight": [-1] * 10}, r"sample_weight\[0\]"),
     ],
 )

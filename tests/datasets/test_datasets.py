@@ -200,7 +200,7 @@ def test_names_that_are_not_there(make_folder, monkeypatch, tmp_path):
     make_folder()
     (tmp_path / "data" / "toys.csv.gz").unlink()
     with pytest.raises(
-        FileNotFoundError, match=r"name='toys': .*toys.csv.gz is not there, though the manifest names it"
+        FileNotFoundError, match=r"name='toys': .*toys.csv.gz does not exist, although the manifest names it"
     ):
         datasets.load("toys")
     assert "toys" not in datasets.list()

@@ -158,7 +158,7 @@ def test_what_was_written_is_read(table):
         ("{3 x, 0 1, 0 2}\n", "line 10: '0 2': each entry"),
         ("{3}\n", "line 10: '3': each entry"),
         ("{0 1}\n", "line 10: the sparse row leaves out the string 'note', which has no default"),
-        ("", "there is no row after @data"),
+        ("", "there are no rows after @data"),
     ],
 )
 def test_bad_rows_are_told_by_their_line(rows, message):

@@ -133,7 +133,7 @@ def test_a_dash_is_missing_among_numbers_and_a_name_among_names():
     assert "'-'" not in column(["+", "-", "+"])[1]
     found, told = column(["red", "-", "blue", "-"])
     assert found.tolist() == ["red", "-", "blue", "-"]
-    assert "x: '-' is a category of its own, of 2 rows; missing=[..., '-'] if it means a missing value" in told
+    assert "x: '-' is a category, of 2 rows; missing=[..., '-'] if it means a missing value" in told
     assert not column(["red", "-", "blue", "-"], missing=["-"])[1]
 
 

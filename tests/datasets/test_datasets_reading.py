@@ -136,7 +136,7 @@ def test_names_that_are_numbers():
     ("text", "message"),
     [
         ("", "the file is empty: the first line must name the columns"),
-        ("a,b\n", "there is a header but no row"),
+        ("a,b\n", "there is a header but no rows"),
         ("a,b\n1,2\n3\n", r"line 3: 1 cells, but the header names 2 columns \(the first without a cell is 'b'\)"),
         (
             "a,b\n1,2\n\n\n3,4,5\n",
@@ -170,9 +170,9 @@ def test_a_bad_number_is_told_by_line_and_column(tmp_path):
         (b"\xef\xbb\xbfa,b\n1,\xfc\n", "line 2: byte 0xfc at offset 9"),
         ("a,b\n1,2\n".encode("utf-16"), "line 1: byte 0x.. at offset 0 is not UTF-8.*encoding='utf-16'"),
         (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-12], "the gzip data is damaged or cut short"),
-        (b"PK\x03\x04rest", "is a zip archive or a spreadsheet, which is not read: save it as CSV"),
-        (b"PAR1rubbish", "not a sound parquet file"),
-        (b"ARROW1rubbish", "not a sound feather file"),
+        (b"PK\x03\x04rest", "is a zip archive or a spreadsheet, which is not supported: save it as CSV"),
+        (b"PAR1rubbish", "not a valid parquet file"),
+        (b"ARROW1rubbish", "not a valid feather file"),
     ],
 )
 def test_bytes_that_are_no_text(data, message):

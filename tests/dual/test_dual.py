@@ -298,7 +298,7 @@ def test_a_frozen_estimator_is_kept():
     np.testing.assert_allclose(model.predict_proba(X), Dual(PETClassifier(), noise=0.3).fit(X, y).predict_proba(X))
     tuned = Dual(FrozenEstimator(fitted)).fit(*two_norms(200, seed=7))  # rows it has not seen
     assert tuned.noise_ > 0.1
-    with pytest.raises(ValueError, match=r"tune_on='cross_fit': a frozen estimator is not fitted anew"):
+    with pytest.raises(ValueError, match=r"tune_on='cross_fit': a frozen estimator is not fitted again"):
         Dual(FrozenEstimator(fitted), tune_on="cross_fit").fit(X, y)
     bag = BaggedPETClassifier(10, random_state=0).fit(X, y)
     assert Dual(FrozenEstimator(bag), tune_on="out_of_bag").fit(X, y).noise_ > 0

@@ -56,7 +56,7 @@ def test_joined_models_count_alike():
     one, two, three = Saying([0.1, 0.9]), Saying([0.4, 0.6]), Saying([0.7, 0.3])
     joined = CrossFitted([one]).joined([CrossFitted([two]), CrossFitted([three])])
     assert joined.models == [one, two, three]
-    with pytest.raises(ValueError, match="join equals"):
+    with pytest.raises(ValueError, match="join models with the same ones"):
         CrossFitted([one]).joined([CrossFitted([Saying([0.2, 0.3, 0.5])])])
 
 

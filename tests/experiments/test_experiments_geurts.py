@@ -193,7 +193,7 @@ def test_a_page_says_where_it_disagrees(tmp_path):
     assert len(found) == 4  # the study was not run
     text = geurts_2001_page.write(path, tmp_path / "page.md").read_text()
     assert "Not computed yet" in text and "This is not the whole experiment" in text
-    assert "Beyond it: DT + dual P&C on waveform (17.54 % there, 47.54 % here; λ 0.76 and 0.30)" in text
+    assert "Beyond that: DT + dual P&C on waveform (17.54 % there, 47.54 % here; λ 0.76 and 0.30)" in text
 
 
 def test_statements_about_the_figures_are_checked():

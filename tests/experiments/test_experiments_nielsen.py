@@ -254,7 +254,7 @@ def test_the_page_tells_the_time(results):
     timed = replace(results, tables={"processor_seconds": np.full((20, 9, 2), 0.03)})
     text = nielsen_2004_page.time_spent(results, timed)
     assert "an ensemble takes 0.030 s" in text
-    assert "the whole experiment 9.0 minutes: 4.5 on 2 cores that are free." in text
+    assert "the whole experiment 9.0 minutes: 4.5 on 2 free cores." in text
     assert nielsen_2004_page.time_spent(results, None).endswith("the cells took 1.2 minutes.")
 
 

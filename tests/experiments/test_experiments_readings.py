@@ -108,8 +108,8 @@ def test_the_section_tells_which_reading_fits(tmp_path):
     assert fitting(results, "lymphography") == [] and closest(results, "lymphography") == "one tree"
     text = section(path)
     assert f"**“{TOLD}” gives the printed numbers; {len(READINGS) - 1} others do not.**" in text
-    assert f"These readings give the printed numbers: {PLAIN}, Gini." in text
-    assert "No reading gives the printed numbers. The nearest is “one tree”, off by +0.100 in 0/1-MSE" in text
+    assert f"These interpretations give the printed numbers: {PLAIN}, Gini." in text
+    assert "No interpretation gives the printed numbers. The nearest is “one tree”, off by +0.100 in 0/1-MSE" in text
     assert "The paper has 11/8/1" in text and "it is 0/2/0 here" in text
 
 

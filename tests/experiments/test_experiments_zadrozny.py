@@ -283,7 +283,7 @@ def test_the_page_has_every_cell_of_the_tables(printed, tmp_path):
             for part in protocol.PARTS:
                 value = "∞" if row[part] == "inf" else f"{int(row[part]):,}" if number == 3 else row[part]
                 assert f"| {value} |" in text, (number, row)
-    assert "of the 217 pairs that print tells apart, the same one is better here in 217" in text
+    assert "of the 217 pairs whose printed scores differ, the same method is better here in 217" in text
     assert "kdd98-sample: 1 to 2" in text and "Not run yet." in text
     assert "smoothing improves curtailment | yes / yes (2 of 2)" in text
     assert (tmp_path / "docs" / "images" / "zad-lift.png").stat().st_size > 1000

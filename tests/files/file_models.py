@@ -89,7 +89,9 @@ def _mixed(model, **fit):
 def _calibrator(calibrator, n_classes=3):
     scores, y = _scores(n_classes)
     scores = scores[:, 1] if n_classes == 2 else scores
-    return calibrator.fit(scores, np.array(["a", "b", "c"])[y]), scores
+    y = np.array(["a", "b", "c"])[y]
+    columns = (scores,) if isinstance(calibrator, maps.GroupCalibrator) else ()
+    return calibrator.fit(scores, y, *columns), scores
 
 
 def _from_sklearn():
@@ -221,6 +223,17 @@ MAKERS = {
         OOBCalibratedClassifier(BaggedPETClassifier(12, random_state=0), method="venn_abers")
     ),
     "oob_calibrated_frozen": lambda: _frozen(lambda model: OOBCalibratedClassifier(model, maps.BinningCalibrator(4))),
+    "oob_calibrated_groups": lambda: _mixed(
+        OOBCalibratedClassifier(BaggedPETClassifier(12, random_state=0), groups=maps.GroupCalibrator(min_rows=10))
+    ),
+    "oob_calibrated_tree": lambda: _mixed(
+        OOBCalibratedClassifier(
+            BaggedPETClassifier(12, max_depth=1, max_features=1, random_state=0),
+            method="temperature",
+            groups=maps.GroupCalibrator("tree", penalty=0.5, min_rows=10),
+        )
+    ),
+    "group": lambda: _calibrator(maps.GroupCalibrator(min_rows=10, penalty=1.0)),
     "conformal": lambda: _mixed(
         ConformalClassifier(BaggedPETClassifier(24, random_state=0), by="colour", random_state=0)
     ),
@@ -268,7 +281,8 @@ def answers(model, queries):
             "predict_joint_log_proba",
         ):
             if hasattr(model, name):
-                said[name] = np.asarray(getattr(model, name)(queries))
+                columns = (queries,) if isinstance(model, maps.GroupCalibrator) else ()
+                said[name] = np.asarray(getattr(model, name)(queries, *columns))
         if hasattr(model, "predict_set"):
             said["predict_set"] = model.predict_set(queries).contains
         if hasattr(model, "decision_path"):

@@ -40,6 +40,7 @@ import pandas as pd
 import petiole
 from file_models import MAKERS, answers, assert_same_answers, made
 from file_mutations import ARRAY_CHANGES, STRANGE, arrays_of, forged, places_of, with_array, with_value
+from petiole.calibrators import GroupCalibrator
 from petiole.calibrators._base import ScoreCalibrator
 from petiole.decisions import ExpectedProfitClassifier
 from petiole.files import ModelFileError
@@ -133,7 +134,7 @@ def queries_of(name: str):
     if queries is None or isinstance(model, ExpectedProfitClassifier):  # whose regression takes no missing values
         return None if queries is None else queries[:N_QUERIES]
     if isinstance(queries, np.ndarray):
-        odd = [0.0, 1.0] if isinstance(model, ScoreCalibrator) else [np.nan, 1e300, -1e300]
+        odd = [0.0, 1.0] if isinstance(model, (ScoreCalibrator, GroupCalibrator)) else [np.nan, 1e300, -1e300]
         return np.concatenate([queries[:N_QUERIES], *(np.full_like(queries[:1], value) for value in odd)])
     odd = pd.DataFrame([[None] * queries.shape[1], [1e300 if kind.kind in "if" else "?" for kind in queries.dtypes]])
     return pd.concat([queries[:N_QUERIES].astype(object), odd.set_axis(queries.columns, axis=1).astype(object)])
@@ -149,7 +150,7 @@ def check_harmless(model, queries, folder: Path) -> None:
         raise
     if "predict_proba" in said:
         check_probabilities(said["predict_proba"], model)
-    if isinstance(model, ScoreCalibrator):
+    if isinstance(model, (ScoreCalibrator, GroupCalibrator)):
         proba = said["predict"]
         check_probabilities(proba if proba.ndim == 2 else np.column_stack([1 - proba, proba]), model)
     for name in ("predict_interval", "oob_predict_proba_"):

@@ -10,6 +10,7 @@ import pandas as pd
 
 import petiole
 from file_models import MAKERS, made
+from petiole.calibrators import GroupCalibrator
 from petiole.files import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent / "frozen" / f"v{FORMAT_VERSION}"
@@ -36,7 +37,8 @@ def expected(model, queries):
         return {"text": model.export_text()}
     few = queries[:N_QUERIES]
     ask = model.predict_proba if hasattr(model, "predict_proba") else model.predict
-    said = {"queries": plain(few), "probabilities": plain(ask(few))}
+    columns = (few,) if isinstance(model, GroupCalibrator) else ()
+    said = {"queries": plain(few), "probabilities": plain(ask(few, *columns))}
     return said | {"labels": plain(model.predict(few))} if hasattr(model, "predict_proba") else said
 
 

@@ -393,6 +393,7 @@ def _random_calibrator(draw: Draw) -> Any:
         lambda: calibrators.TemperatureCalibrator(draw.one(*floors)),
         lambda: calibrators.BinningCalibrator(draw.one(1, 2, 10, 10**6)),
         calibrators.VennAbersCalibrator,
+        lambda: calibrators.GroupCalibrator(draw.one("columns", "tree"), draw.one("auto", *penalties), draw.one(1, 50)),
         lambda: calibrators.VectorScalingCalibrator(draw.one(*penalties), draw.one(*floors)),
         lambda: calibrators.StructuredMatrixCalibrator(*(draw.one(*penalties) for _ in range(3)), draw.one(*floors)),
         lambda: calibrators.QuadraticCalibrator(draw.one(*penalties), draw.one(*floors), draw.one(True, False)),
@@ -498,13 +499,20 @@ def _calibrator(draw: Draw, problem: Problem) -> Subject:
         return made[:, 1] if n_classes == 2 and seed % 2 else made
 
     def fit(model: Any, X: Any, y: Any, weights: Any) -> Any:
-        return model.fit(scores(len(y), 0), y, weights)
+        given = scores(len(y), 0)
+        return model.fit(given, y, *_columns(model, given), weights)
 
     def ask(model: Any, X: Any) -> np.ndarray:
-        found = model.predict(scores(len(X), 1))
+        given = scores(len(X), 1)
+        found = model.predict(given, *_columns(model, given))
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
 
     return Subject("calibrators", model, fit, ask)
+
+
+def _columns(model: Any, scores: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The groups of a calibrator that has some: ranges of the scores."""
+    return (scores.reshape(len(scores), -1),) if isinstance(model, calibrators.GroupCalibrator) else ()
 
 
 def _fit(model: Any, X: Any, y: Any, weights: Any) -> Any:

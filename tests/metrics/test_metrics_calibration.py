@@ -259,7 +259,7 @@ EVEN = ([0, 1, 2], np.full((3, 3), 1 / 3))
         (lambda: reliability_curve(*EVEN, target="best"), r"target='best': must be one of the classes \[0, 1, 2\]"),
         (lambda: expected_calibration_error(*EVEN, norm="l3"), "norm='l3': must be one of"),
         (lambda: expected_calibration_error(*EVEN, debiased=1), "debiased=1: must be True or False"),
-        (lambda: expected_calibration_error(*EVEN, norm="max", debiased=True), "debiased=True: is not known for"),
+        (lambda: expected_calibration_error(*EVEN, norm="max", debiased=True), "debiased=True: not available for"),
         (lambda: brier_score_parts(*EVEN, groups="leaves"), "groups='leaves': must be one of"),
         (lambda: log_loss_parts(*EVEN, groups="isotonic"), "groups='isotonic': must have two classes"),
         (lambda: log_loss_parts(*EVEN, base=-1), "base=-1"),

@@ -100,7 +100,7 @@ def test_small_probabilities_of_two_classes_are_kept():
 
 
 def test_labels_of_another_type_than_the_models_are_refused():
-    with pytest.raises(TypeError, match="give labels of one type"):
+    with pytest.raises(TypeError, match="use labels of one type"):
         scorer("brier_score")(Told(classes=[0, 1]).fit(None, None), [[0.5, 0.5]] * 2, ["no", "yes"])
 
 

@@ -29,6 +29,7 @@ from petiole import PETClassifier, comparison, metrics, plotting
 from petiole.plotting import (
     CostCurveDisplay,
     GainsDisplay,
+    GroupCalibrationDisplay,
     LiftDisplay,
     ProfitDisplay,
     ReliabilityDisplay,
@@ -627,3 +628,34 @@ def test_the_code_of_the_page_runs():
         exec(re.sub(r".*savefig.*", "", block), names)
     for picture in re.findall(r"\]\((images/.*?)\)", page):
         assert (Path(__file__).parents[2] / "docs" / picture).exists()
+
+
+# By group.
+
+
+def test_groups_are_drawn_where_the_metric_says():
+    made, tables = problem(n_rows=400)
+    groups = pd.DataFrame({"a": np.arange(400) % 3, "b": np.where(np.arange(400) % 2, "x", None)})
+    display = GroupCalibrationDisplay.from_predictions(made.y, tables, groups, **made.arguments)
+    for line, (name, table) in zip(frame_lines(display), tables.items(), strict=True):
+        found = metrics.calibration_by_group(made.y, table, groups, **made.arguments)
+        assert display.tables[name].group.tolist() == ["a: 0", "a: 1", "a: 2", "b: x", "b: missing"]
+        np.testing.assert_allclose(line.get_xdata(), found.frequency - found.mean_score)
+        assert name in line.get_label() and f"{found.error.max():.3f}" in line.get_label().replace("\u00a0", " ")
+    again = GroupCalibrationDisplay.from_predictions(made.y, tables["trees"], groups, ax=display.ax_, **made.arguments)
+    assert len(frame_lines(again)) == 3
+
+
+def frame_lines(display):
+    return [line for line in display.ax_.lines if line.get_gid() == "model"]
+
+
+def test_groups_of_an_estimator_and_many_classes():
+    X, y = load_iris(return_X_y=True)
+    model = PETClassifier(max_depth=2).fit(X, y)
+    display = GroupCalibrationDisplay.from_estimator(model, X, y, groups=X[:, 0] > 6)
+    assert "probable class" in display.ax_.get_xlabel()
+    with pytest.raises(ValueError, match="groups=None"):
+        GroupCalibrationDisplay.from_estimator(model, X, y)
+    many = GroupCalibrationDisplay.from_estimator(model, X, y, groups=np.arange(150).astype(str), target=1)
+    assert len(many.shown) == 30

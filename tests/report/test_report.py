@@ -386,4 +386,4 @@ def test_the_page_says_how_the_file_was_read_and_whose_commands_come_next(dated,
     assert "How the file was read" in page and "line 19" in page
     other = decision_sheet(dataclasses.replace(dated, recommended="logistic-regression"), ["petiole fit"])
     assert "with the best of petiole&#x27;s own methods, Single tree, smoothed (log-loss (bits) " in other
-    assert "Next, to use it:" in decision_sheet(dataclasses.replace(dated, recommended="pet"), ["petiole fit"])
+    assert "To use it:" in decision_sheet(dataclasses.replace(dated, recommended="pet"), ["petiole fit"])

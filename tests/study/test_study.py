@@ -320,7 +320,7 @@ def test_a_test_set_instead_of_folds():
             assert result.scores[score].mean == pytest.approx(value)
         assert result.scores["aulc"].low < result.scores["aulc"].high
         assert result.scores["fit_seconds"].low == result.scores["fit_seconds"].high
-    with pytest.raises(ValueError, match="folds=3: there are no folds where test= is given"):
+    with pytest.raises(ValueError, match="folds=3: there are no folds if test= is given"):
         compare_methods(X, y, test=(X, y), folds=3)
     with pytest.raises(ValueError, match="test has the label 'x'"):
         compare_methods(X, y, test=(X[:1], ["x"]))
@@ -368,11 +368,11 @@ def test_a_method_that_fails_is_left_out_and_named():
         ({"methods": ["forest"]}, "there is no method 'forest'"),
         ({"cost": [[0, 1]]}, "cost has shape"),
         ({"cost": [[0, 1, 2], [1, 0, 2]]}, r"cost has shape \(2, 3\): name its 2 rows in decisions="),
-        ({"decisions": ["wait"]}, "there are no costs of them"),
+        ({"decisions": ["wait"]}, "need cost, which was not given"),
         ({"cost": [[0, 1, 2]], "decisions": ["a", "b"]}, "has 2 names, but cost has 1 rows"),
         ({"extra": PETClassifier()}, "must be a dict of estimators"),
         ({"extra": {"pet": PETClassifier()}}, "'pet' is the name of a method"),
-        ({"extra": [PETClassifier]}, "is no estimator; give an object"),
+        ({"extra": [PETClassifier]}, "is not an estimator; pass an object"),
         ({"extra": {"mine": Perceptron()}}, "mine gives no probabilities"),
         ({"sample_weight": [-1] * 150}, "must not be negative"),
         ({"folds": 2.5}, "folds=2.5"),
@@ -424,26 +424,29 @@ def results(*entries):
         ([(0.1, None, False), (0.3, 0.03, True)], "probably ahead of the next"),
         (
             [(0.1, None, False), (0.3, 0.4, True)],
-            "over Method 1 (0.300) can be chance, p = 0.40. Recommended: Method 0",
+            "over Method 1 (0.300) may be due to chance, p = 0.40. Recommended: Method 0",
         ),
-        ([(0.1, None, False), (0.2, 0.04, True), (0.3, 0.4, True)], "over Method 2 (0.300) can be chance, p = 0.40"),
+        (
+            [(0.1, None, False), (0.2, 0.04, True), (0.3, 0.4, True)],
+            "over Method 2 (0.300) may be due to chance, p = 0.40",
+        ),
         (
             [(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True)],
             "No method is clearly the best: the lead of Method 0",
         ),
-        ([(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True)], "over the others can be chance"),
+        ([(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True)], "over the others may be due to chance"),
         (
             [(0.1, None, False), (0.2, 0.4, True), (0.3, 0.3, True), (0.9, 0.01, False)],
-            "over 2 of the 3 others can be chance (the nearest of them is Method 1 (0.200), p = 0.40)",
+            "over 2 of the 3 others may be due to chance (the nearest of them is Method 1 (0.200), p = 0.40)",
         ),
         (
             [(1.1, None, False), (1.2, 0.4, True)],
-            "can be chance, p = 0.40. Method 0 is no better than to give every row the frequencies of the classes "
+            "may be due to chance, p = 0.40. Method 0 is no better than predicting the class frequencies for every row "
             "(1.000 bits). Recommended:",
         ),
         (
             [(1.1, None, False), (1.2, 0.001, True)],
-            "p = 0.001. Method 0 is no better than to give every row the frequencies of the classes",
+            "p = 0.001. Method 0 is no better than predicting the class frequencies for every row",
         ),
         (
             [(0.1, None, True), (0.2, 0.001, True), (0.3, 0.002, False)],

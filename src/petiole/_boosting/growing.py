@@ -19,7 +19,7 @@ RowNumbers = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class BoostedFolds:
-    """What cross-fitting gives.
+    """The result of cross-fitting.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ def boost(
 ) -> BoostedTrees:
     """Grow one chain; Ctrl-C stops it.
 
-    With ``held_out``, a mask of some of the rows, it is grown on the others and cut off at the round at which the
-    log-loss of these is least. ``starts`` are scores of each row and class to begin with, such as the logarithms of
-    another model's honest probabilities; the trees then are a correction of it. ``columns`` are those of
-    ``plan.columns(rows)``, if they are there already.
+    With ``held_out``, a mask of rows, it is grown on the other rows and cut off at the round with the least log-loss
+    on the held-out ones. ``starts`` are initial scores of each row and class, such as the logarithms of another
+    model's honest probabilities, which the trees then correct. ``columns`` is ``plan.columns(rows)``, if it has been
+    computed already.
     """
     out = np.zeros(len(rows), dtype=bool) if held_out is None else held_out
     return _grow(plan, rows, [out], starts, n_threads, columns).models[0]
@@ -72,7 +72,7 @@ def boost_folds(
     n_threads: int = 1,
     columns: _core.BoostColumns | None = None,
 ) -> BoostedFolds:
-    """Grow a chain for each fold on the rows that are not in it, side by side.
+    """Grow a chain for each fold on the rows that are not in it, all chains one round at a time.
 
     ``folds`` is the number of each row's fold, from 0; rows of fold -1 are in all chains and held out of none. The
     columns are coded once, and after each round the held-out log-losses of all folds are added up: one number of rounds

@@ -10,9 +10,9 @@ from petiole._table.constraints import Constraints
 from petiole._table.rows import EncodedRows
 from petiole._validation import check_number, check_whole, resolve_max_features
 
-# Numeric columns have at most so many bins, so that a code takes a byte.
+# Numeric columns have at most this many bins, so that a code takes a byte.
 MOST_BINS = 255
-# Small tables have fewer bins: one for so many rows, but not less than FEWEST_BINS.
+# Small tables have fewer bins: one for this many rows, but at least FEWEST_BINS.
 ROWS_PER_BIN = 4
 FEWEST_BINS = 32
 _UNLIMITED = 2**31 - 1
@@ -25,9 +25,9 @@ class BoostingPlan:
     Attributes
     ----------
     n_rounds : int
-        At most so many rounds; each adds a tree, or with more than two classes a tree per class.
+        The most rounds; each adds a tree, or with more than two classes a tree per class.
     patience : int
-        Boosting stops after so many rounds without a smaller held-out log-loss.
+        Boosting stops after this many rounds without a smaller held-out log-loss.
     learning_rate : float
         The share of each tree's step that is taken.
     max_leaf_nodes, max_depth : int or None
@@ -41,12 +41,12 @@ class BoostingPlan:
     max_bins : int
         Bins of a numeric column, from 2 to 255.
     category_smoothing : float
-        How many average rows are added to each category when categories are put in order, and rows without gradient to
-        each side of a split of more than two categories.
+        The number of average rows added to each category when categories are sorted, and of rows without gradient
+        added to each side of a split of more than two categories.
     subsample : float
         The share of rows on which the trees of a round are grown.
     max_features : None, "sqrt", "log2", int or float
-        How many features are drawn for each tree.
+        The number or share of features that are drawn for each tree.
     seed : int
 
     Examples
@@ -93,7 +93,7 @@ class BoostingPlan:
         return f"BoostingPlan({', '.join(f'{name}={value!r}' for name, value in changed)})"
 
     def n_bins(self, n_rows: float) -> int:
-        """The bins of each numeric column of a table with so many rows."""
+        """The bins of each numeric column of a table with this many rows."""
         return min(int(self.max_bins), max(FEWEST_BINS, int(min(n_rows, MOST_BINS * ROWS_PER_BIN)) // ROWS_PER_BIN))
 
     def columns(self, rows: EncodedRows, n_threads: int = 1) -> _core.BoostColumns:

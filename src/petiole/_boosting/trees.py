@@ -1,4 +1,4 @@
-"""Boosted trees as a value: what all trees add up to is a score for each class."""
+"""Boosted trees as a value: the sum over trees is a score for each class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.uint8]
 
-# Scores and what leaves add to them stay below this, so that no sum overflows.
+# Scores and the values of leaves stay below this, so that no sum overflows.
 LARGEST_SCORE = 1e9
 
 
@@ -34,13 +34,13 @@ def _flags(value: Any) -> None:
 class BoostedTrees(Savable):
     """Trees whose leaves hold scores, not counts: P(class | x) = softmax(base + Σ over trees of W(tree, x) · V(tree)).
 
-    With two classes there is one tree a round, which adds to the log-odds of the second; with K classes tree t adds to
-    the score of class t modulo K. Nodes of all trees stand one after the other, parents before children.
+    With two classes there is one tree per round, which adds to the log-odds of the second; with K classes tree t adds
+    to the score of class t modulo K. Nodes of all trees are stored one after another, parents before children.
 
     Attributes
     ----------
     base : array of float64
-        The score of each class that every row begins with.
+        The initial score of each class.
     n_features : int
     node_start : array of int32
         The first node of each tree, and the number of all nodes.
@@ -50,15 +50,15 @@ class BoostedTrees(Savable):
     threshold : array of float64
         Larger values go right; NaN where the split is by categories.
     missing_right : array of uint8
-        Whether missing values, and categories never seen, go right.
+        Whether missing values, and categories that did not occur in training, go right.
     category_start : array of int32
         Where each node's table of categories begins in ``category_right``, and the end.
     category_right : array of uint8
         Whether a category goes right.
     value : array of float64
-        What a leaf adds to the score.
+        The number that a leaf adds to the score.
     gain : array of float64
-        What a split took off the training loss, by the quadratic approximation and times two.
+        Twice the decrease of the training loss by a split, in the quadratic approximation.
     """
 
     base: Floats
@@ -108,7 +108,7 @@ class BoostedTrees(Savable):
 
     @property
     def n_scores(self) -> int:
-        """How many trees there are in a round."""
+        """The number of trees in a round."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
@@ -209,7 +209,7 @@ _JOINED = ("feature", "left", "threshold", "missing_right", "category_right", "v
 
 
 def _joined_starts(starts: Sequence[Ints]) -> Ints:
-    """Offsets of several lists as those of the lists one after the other."""
+    """Offsets of several lists as those of the concatenated lists."""
     sizes = np.concatenate([np.diff(of_one) for of_one in starts])
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
@@ -230,7 +230,7 @@ def _check_nodes(state: dict[str, Any]) -> None:
     require((left[~splits] == -1).all(), "left: must be -1 at leaves")
     inside = (left[splits] > number[splits]) & (left[splits].astype(np.int64) + 1 < size[splits])
     require(inside.all(), "left: must be a later node of the same tree")
-    # Each node but the root is a child once: then all are reached, and on one way only.
+    # Each node but the root is a child once: then all are reached, on exactly one path.
     first = np.repeat(state["node_start"][:-1], sizes)[splits].astype(np.int64) + left[splits]
     named = np.bincount(np.concatenate([first, first + 1]), minlength=len(feature))
     require((named == (number > 0)).all(), "left: every node but the root must be the child of one other")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,13 +20,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.describing import Described
 from petiole._table.columns import Floats
-from petiole._table.frames import Array
+from petiole._table.encoder import FeatureEncoder
+from petiole._table.frames import Array, settled
+from petiole._table.groups import find_inputs
 from petiole._table.labels import Codes, check_same_length, check_weights, encode_labels
 from petiole._table.weights import weights_in_rows
 from petiole._validation import WithoutClassWeight
 from petiole.calibrators import (
     BetaCalibrator,
     BinningCalibrator,
+    GroupCalibrator,
     IsotonicCalibrator,
     QuadraticCalibrator,
     SigmoidCalibrator,
@@ -55,6 +59,8 @@ METHODS: dict[str, type[ScoreCalibrator]] = {
 
 
 def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
+    if model.groups is not None:
+        raise AttributeError(f"groups={model.groups!r}: corrections for groups have no intervals; use groups=None")
     if model.method == "venn_abers" or isinstance(model.method, VennAbersCalibrator):
         return True
     raise AttributeError(f"method={model.method!r} gives no intervals: use method='venn_abers'")
@@ -97,6 +103,11 @@ class OOBCalibratedClassifier(
         - "structured_matrix": the same, and with more rows a number for each pair of classes.
         - "quadratic": an increasing parabola of the log-odds; three numbers.
         - "spline": any smooth increasing function of the log-odds; never gives 0 or 1.
+    groups : list of columns, "tree" or GroupCalibrator, default=None
+        Groups of rows for which the probabilities shall be right, too, besides all rows together: after the method,
+        a :class:`petiole.calibrators.GroupCalibrator` is fitted to the same out-of-bag rows. Names or positions of
+        columns: their categories, or the quarters of a number, are the groups. "tree": groups are found as the leaves
+        of a small tree on all columns. A GroupCalibrator works on all columns, with its own parameters.
 
     Attributes
     ----------
@@ -106,6 +117,7 @@ class OOBCalibratedClassifier(
         The calibrator's maps: one with two classes (of the second) and for a method that takes all classes at
         once, else one per class.
     classes_ : array of the class labels
+    group_calibrator_ : the fitted GroupCalibrator, only with ``groups``
     n_calibration_rows_ : int
         The number of training rows that are out of bag and have a weight.
 
@@ -124,6 +136,7 @@ class OOBCalibratedClassifier(
     _saved = fields(
         estimator_=checks.fitted_classifier,
         calibrator_=checks.instance_of("ScoreCalibrator"),
+        group_calibrator_=maybe(checks.instance_of("GroupCalibrator")),
         classes_=checks.labels,
         n_calibration_rows_=checks.whole(0),
         n_features_in_=maybe(checks.whole(1)),
@@ -132,6 +145,7 @@ class OOBCalibratedClassifier(
 
     def _check_saved_parameters(self) -> None:
         as_calibrator(self.method)._check_parameters()
+        as_group_calibrator(self.groups)
         checks.check_part("ensemble", checks.none_or(checks.classifier), self.ensemble)
 
     def _check_state(self, state: dict[str, Any]) -> None:
@@ -142,13 +156,21 @@ class OOBCalibratedClassifier(
         require(same, f"calibrator_: must be that of method={self.method!r}")
         fits = calibrator.__sklearn_is_fitted__() and calibrator.n_score_columns_ == len(known)
         require(fits, "calibrator_: must be fitted to the same classes")
+        grouped = state.get("group_calibrator_")
+        require((grouped is None) == (self.groups is None), "group_calibrator_: must be there if groups are")
+        if grouped is not None:
+            same = grouped.__sklearn_is_fitted__() and grouped.n_score_columns_ == len(known)
+            require(same, "group_calibrator_: must be fitted to the same classes")
+            n_inputs = grouped.columns_.encoder.n_inputs
+            require(n_inputs == state.get("n_features_in_", n_inputs), "group_calibrator_: must have the same columns")
 
     def _check_restored(self) -> None:
         self.calibrators_ = self.calibrator_.calibrators_
 
-    def __init__(self, ensemble: Any = None, method: str | ScoreCalibrator = "beta") -> None:
+    def __init__(self, ensemble: Any = None, method: str | ScoreCalibrator = "beta", groups: Any = None) -> None:
         self.ensemble = ensemble
         self.method = method
+        self.groups = groups
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the ensemble, and the calibrator on its out-of-bag probabilities.
@@ -162,31 +184,47 @@ class OOBCalibratedClassifier(
         """
         calibrator = as_calibrator(self.method)
         calibrator._check_parameters()
+        grouped = as_group_calibrator(self.groups)
         estimator = self._fit_ensemble(X, y, sample_weight)
-        used = _recalibrate(calibrator, estimator, y, sample_weight)
+        rows = _honest_rows(estimator, y, sample_weight)
+        rows.fit(calibrator)
+        if grouped is not None:
+            _correct_groups(grouped, self.groups, estimator, X, rows, calibrator)
         validate_data(self, X, skip_check_array=True)
         self.estimator_ = estimator
         self.classes_: Array = calibrator.classes_
-        self._keep_calibrator(calibrator, used)
+        self._keep_calibrator(calibrator, grouped, len(rows.codes))
         return self
 
-    def with_method(self, method: str | ScoreCalibrator, y: Any, sample_weight: Any = None) -> OOBCalibratedClassifier:
+    def with_method(
+        self, method: str | ScoreCalibrator, y: Any, sample_weight: Any = None, *, X: Any = None, groups: Any = None
+    ) -> OOBCalibratedClassifier:
         """A fitted classifier with the same ensemble and another calibrator.
 
-        ``y`` and ``sample_weight`` are those of ``fit``; only the calibrator is fitted.
+        ``y`` and ``sample_weight`` are those of ``fit``; only the calibrator is fitted. For corrections of
+        ``groups`` the ``X`` of ``fit`` is needed as well; without ``groups`` the other classifier has none.
         """
         check_is_fitted(self)
         calibrator = as_calibrator(method)
         calibrator._check_parameters()
+        grouped = as_group_calibrator(groups)
+        if grouped is not None and X is None:
+            raise ValueError(f"groups={groups!r}: need X, the rows of fit, to know which group each row is in")
+        rows = _honest_rows(self.estimator_, y, sample_weight)
+        rows.fit(calibrator)
+        if grouped is not None:
+            _correct_groups(grouped, groups, self.estimator_, X, rows, calibrator)
         other = copy.copy(self)
-        other.method = method
-        other._keep_calibrator(calibrator, _recalibrate(calibrator, self.estimator_, y, sample_weight))
+        other.method, other.groups = method, groups
+        other._keep_calibrator(calibrator, grouped, len(rows.codes))
         return other
 
     def predict_proba(self, X: Any) -> Floats:
         """Recalibrated class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
-        proba = self._uncalibrated(X)
-        return np.asarray(self.calibrator_.predict(proba))
+        proba = self.calibrator_.predict(self._uncalibrated(X))
+        if "group_calibrator_" not in vars(self):
+            return np.asarray(proba)
+        return np.asarray(self.group_calibrator_.predict(proba, X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Natural logarithms of the class probabilities; -inf where a probability is zero."""
@@ -209,8 +247,11 @@ class OOBCalibratedClassifier(
         calibrator: VennAbersCalibrator = self.calibrator_
         return calibrator.predict_interval(proba)
 
-    def _keep_calibrator(self, calibrator: ScoreCalibrator, n_rows: int) -> None:
+    def _keep_calibrator(self, calibrator: ScoreCalibrator, grouped: GroupCalibrator | None, n_rows: int) -> None:
         self.calibrator_: Any = calibrator
+        self.__dict__.pop("group_calibrator_", None)
+        if grouped is not None:
+            self.group_calibrator_: Any = grouped
         self.calibrators_ = calibrator.calibrators_
         self.n_calibration_rows_ = n_rows
 
@@ -286,18 +327,37 @@ def with_out_of_bag(ensemble: Any) -> Any:
     return estimator if parameters[name] else estimator.set_params(**{name: True})
 
 
+def inner_model(estimator: Any) -> Any:
+    """The ensemble itself, where it is frozen or the last step of a pipeline."""
+    model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
 def out_of_bag_probabilities(estimator: Any) -> Floats:
     """The out-of-bag probabilities of a fitted ensemble; rows of NaN or 0 where there are none."""
-    model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    model = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    model = inner_model(estimator)
     for name in ("oob_predict_proba_", "oob_decision_function_"):
         if hasattr(model, name):
             return np.asarray(getattr(model, name), dtype=np.float64)
     raise _no_out_of_bag(estimator, "fit it with oob_score=True before it is frozen")
 
 
-def _recalibrate(calibrator: ScoreCalibrator, estimator: Any, y: Any, sample_weight: Any) -> int:
-    """Fit the calibrator on the out-of-bag rows; return their number."""
+@dataclass(frozen=True)
+class _HonestRows:
+    """The training rows that have out-of-bag probabilities and a weight: which they are, and what is known of them."""
+
+    places: npt.NDArray[np.intp]
+    proba: Floats
+    codes: Codes
+    weights: Floats | None
+    classes: Array
+
+    def fit(self, calibrator: ScoreCalibrator) -> None:
+        """Fit a calibrator to them."""
+        calibrator._fit_checked(self.proba, self.codes, self.weights, self.classes)
+
+
+def _honest_rows(estimator: Any, y: Any, sample_weight: Any) -> _HonestRows:
     proba = out_of_bag_probabilities(estimator)
     found, codes = encode_labels(y)
     check_same_length(len(proba), len(codes))
@@ -313,8 +373,44 @@ def _recalibrate(calibrator: ScoreCalibrator, estimator: Any, y: Any, sample_wei
         )
     classes = np.asarray(estimator.classes_)
     codes = _codes_among(classes, found, codes[rows])
-    calibrator._fit_checked(proba[rows], codes, None if weights is None else weights[rows], classes)
-    return len(rows)
+    return _HonestRows(rows, proba[rows], codes, None if weights is None else weights[rows], classes)
+
+
+def _correct_groups(
+    grouped: GroupCalibrator, groups: Any, estimator: Any, X: Any, rows: _HonestRows, calibrator: ScoreCalibrator
+) -> None:
+    """Fit the corrections of groups to what the calibrator makes of the out-of-bag rows."""
+    model = inner_model(estimator)
+    encoder = getattr(model, "encoder_", None) if model is estimator or isinstance(estimator, FrozenEstimator) else None
+    if encoder is None:
+        encoder, matrix = FeatureEncoder.fit(settled(X), owner="OOBCalibratedClassifier")
+    else:
+        matrix = encoder.transform(X)
+    inputs = None if isinstance(groups, (str, GroupCalibrator)) else find_inputs(groups, encoder, "groups")
+    table = np.asarray(calibrator.predict(rows.proba))
+    columns = (encoder, matrix[rows.places], inputs)
+    grouped._fit_checked(table, rows.codes, rows.weights, rows.classes, columns)
+
+
+def as_group_calibrator(groups: Any) -> GroupCalibrator | None:
+    """A fresh calibrator for the groups that are asked for.
+
+    >>> as_group_calibrator("leaves")
+    Traceback (most recent call last):
+    ...
+    ValueError: groups='leaves': must be a list of columns, 'tree', a GroupCalibrator or None
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, GroupCalibrator):
+        groups._check_parameters()
+        fresh: GroupCalibrator = clone(groups)
+        return fresh
+    if isinstance(groups, str) and groups == "tree":
+        return GroupCalibrator("tree")
+    if isinstance(groups, (str, bytes, dict)) or not hasattr(groups, "__iter__"):
+        raise ValueError(f"groups={groups!r}: must be a list of columns, 'tree', a GroupCalibrator or None")
+    return GroupCalibrator("columns")
 
 
 def _codes_among(classes: Array, found: Array, codes: Codes) -> Codes:

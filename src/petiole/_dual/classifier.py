@@ -1,4 +1,4 @@
-"""Dual perturb and combine (Geurts 2001): one model, asked about perturbed versions of a query."""
+"""Dual perturb and combine (Geurts 2001): one model that predicts perturbed versions of a query."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class DualPerturbCombineClassifier(
 ):
     """Dual perturb and combine: perturb the query instead of the training set (Geurts 2001).
 
-    The values of a query are perturbed by Gaussian noise, a fitted model is asked about the perturbed queries, and the
-    answers are averaged. A tree's answer then changes smoothly where it used to jump. For petiole's trees and ensembles
-    the mean over infinitely many perturbations is computed, not drawn; any other classifier is asked about
-    ``n_perturbations`` drawn ones.
+    The values of a query are perturbed by Gaussian noise, a fitted model predicts the perturbed queries, and the
+    predictions are averaged. The predictions of a tree then change smoothly instead of in steps. For petiole's trees
+    and ensembles, the mean over all perturbations is computed in closed form; for other classifiers it is the mean
+    over ``n_perturbations`` random ones.
 
-    Noise acts on known values: its standard deviation is λσ, with σ that of the feature in the training set. Missing
+    The standard deviation of the noise is λσ, with σ that of the feature's known values in the training set. Missing
     values are divided over branches as usual.
 
     Parameters
@@ -64,39 +64,39 @@ class DualPerturbCombineClassifier(
     estimator : classifier
         Cloned and fitted; scikit-learn's ``FrozenEstimator`` keeps a fitted one.
     noise : "auto", "per_attribute", float or array of shape (n_features,), default="auto"
-        The paper's λ. "auto" finds it by golden section in [0, 3], with at most 15 evaluations, on rows that the model
-        has not seen; 0 is always tried, and the smallest of equals wins. "per_attribute" goes on from there to one λ
-        per feature, along the gradient of the log-loss. A number set by ``set_params(noise=0.3)`` takes effect at the
-        next prediction, without another fit.
+        The paper's λ. "auto" finds it by golden-section search in [0, 3], with at most 15 evaluations, on rows that
+        the model has not seen; 0 is always tried, and of equally good values the smallest is chosen. "per_attribute"
+        continues to one λ per feature, along the gradient of the log-loss. A number set by ``set_params(noise=0.3)``
+        takes effect at the next prediction, without another fit.
     mode : {"exact", "product", "monte_carlo"}, default="exact"
-        "product" multiplies the probabilities of the tests on a path (eq. 3 to 5), as if each met noise of its own.
+        "product" multiplies the probabilities of the tests on a path (eq. 3 to 5), as if each had its own noise.
         "exact" takes the probability that the perturbed value lies within the path's bounds on its feature: the limit
-        of "monte_carlo", also where a feature is tested more than once. "monte_carlo" works with any classifier.
+        of "monte_carlo", also if a feature is tested more than once. "monte_carlo" works with any classifier.
     n_perturbations : int, default=100
-        Number of perturbed copies in mode "monte_carlo". All queries meet the same noise (eq. 1), so that the answer to
-        one does not depend on those beside it.
+        Number of perturbed copies in mode "monte_carlo". All queries get the same noise (eq. 1), so the prediction for
+        one does not depend on the others.
     nominal_noise : float or "auto", default=0
-        The probability q that a category is not kept but drawn from its frequencies in the training set, after the
-        paper's hint at Breiman's (2000) randomisation. "auto" finds it by golden section in [0, 1], after λ.
+        The probability q that a category is not kept but drawn by the frequencies in the training set, after Breiman's
+        (2000) randomisation, to which the paper refers. "auto" finds it by golden-section search in [0, 1], after λ.
     aggregate : {"mean", "vote"}, default="mean"
-        Whether the answers' probabilities are averaged, or their decisions counted. "vote" needs mode "monte_carlo",
+        Whether probabilities are averaged, or predicted classes counted. "vote" needs mode "monte_carlo",
         or a :class:`PETClassifier`.
     objective : {"log_loss", "error"}, default="log_loss"
-        What tuning minimises. The paper takes the error, a step function with plateaus.
+        The loss that tuning minimises. The paper takes the error, which is a step function.
     tune_on : {"auto", "out_of_bag", "cross_fit", "one_tree"}, default="auto"
-        Which rows tune the noise if ``fit`` is given no ``validation``. "out_of_bag": training rows, each asked in the
-        trees of an ensemble that have not seen it. "cross_fit": five folds, each asked in a model fitted on the others.
-        "one_tree": the paper's shortcut for ensembles, the rows outside the sample of the first tree, asked in that
-        tree alone. "auto" is out-of-bag for an ensemble with bootstrap samples and cross-fitting otherwise. For a
-        frozen estimator "auto" takes the rows given to ``fit`` as rows that it has not seen.
+        The rows on which the noise is tuned if ``fit`` gets no ``validation``. "out_of_bag": training rows, each
+        predicted by the trees of an ensemble that have not seen it. "cross_fit": five folds, each predicted by a model
+        fitted on the others. "one_tree": the paper's shortcut for ensembles, the rows outside the sample of the first
+        tree, predicted by that tree alone. "auto" is out-of-bag for an ensemble with bootstrap samples and
+        cross-fitting otherwise. For a frozen estimator, "auto" assumes that it has not seen the rows given to ``fit``.
     categorical_features : as in :class:`PETClassifier`, default="from_dtype"
-        Categorical columns, where the estimator is not petiole's and does not say.
+        Categorical columns, if the estimator is not petiole's and has no such parameter.
     random_state : int, RandomState or None, default=None
-        For drawn perturbations and folds.
+        For random perturbations and folds.
     n_jobs : int or None, default=None
         Threads of "exact" and "product"; the result does not depend on their number.
     verbose : int, default=0
-        1 prints what was tried, and how far long predictions are.
+        1 prints the values tried and the progress of long predictions.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class DualPerturbCombineClassifier(
     scales_ : array of shape (n_features,)
         σ of the numeric features, 0 for categorical and constant ones.
     noise_search_, nominal_noise_search_ : arrays of shape (n_tried, 2)
-        What golden section tried, in order, and the losses; log-loss in bits. Empty where nothing was searched.
+        The values tried by the search, in order, and the losses; log-loss in bits. Empty if nothing was searched.
     classes_ : array of the class labels
     n_features_in_ : int
     feature_names_in_ : array of str, only when X has column names
@@ -117,8 +117,8 @@ class DualPerturbCombineClassifier(
     Branches that carry a negligible mass are not entered: at most 1e-4 of a query's mass ends in a wrong leaf of a
     tree, so no probability is off by more than that (usually by less than 1e-5).
 
-    At λ = 0 a value equal to a threshold passes ``x <= t``; with any noise half of it does. Trees whose thresholds are
-    values of the data (``threshold="data"``, which C4.5 and C4.4 have) meet that often.
+    At λ = 0 a value equal to a threshold passes ``x <= t``; with any noise it passes with probability one half. This
+    is common in trees whose thresholds are values of the data (``threshold="data"``, as in C4.5 and C4.4).
 
     References
     ----------
@@ -211,14 +211,14 @@ class DualPerturbCombineClassifier(
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, validation: tuple[Any, ...] | None = None
     ) -> DualPerturbCombineClassifier:
-        """Fit a clone of the estimator and, if asked for, find the noise.
+        """Fit a clone of the estimator and, if required, find the noise.
 
         Parameters
         ----------
         X : array or data frame of shape (n_rows, n_features)
         y : labels, one per row
         sample_weight : array of shape (n_rows,), optional
-            Passed on to the estimator; also weighs σ, category frequencies and the loss that tunes the noise.
+            Passed on to the estimator; also used in σ, category frequencies and the loss that tunes the noise.
         validation : (X, y) or (X, y, sample_weight), optional
             Rows on which the noise is tuned instead of those that ``tune_on`` names.
         """
@@ -258,7 +258,7 @@ class DualPerturbCombineClassifier(
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each row, the first of equals."""
+        """The most probable class of each row; in a tie, the first."""
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
@@ -319,7 +319,7 @@ class DualPerturbCombineClassifier(
             )
 
     def _check_level(self, n_features: int) -> None:
-        """One level per feature, if there are several."""
+        """Check that there is one level per feature, if there are several."""
         if isinstance(self.noise, (str, Real)):
             return
         try:
@@ -333,7 +333,7 @@ class DualPerturbCombineClassifier(
             )
 
     def _noise_now(self) -> Noise:
-        """The noise of a prediction: the parameters as they are now, with what was learned for "auto"."""
+        """The noise of a prediction: the current parameters, with the learned values for "auto"."""
         self._check_parameters()
         self._check_level(len(self.scales_))
         values = []
@@ -391,7 +391,7 @@ class DualPerturbCombineClassifier(
             return self._on_folds(X, y, sample_weight, random)
         if not has_unseen_rows(inner) or self.mode == "monte_carlo":
             raise ValueError(
-                f"tune_on={tune_on!r}: needs one of petiole's ensembles with bootstrap samples, walked softly "
+                f"tune_on={tune_on!r}: needs one of petiole's ensembles with bootstrap samples, with noise "
                 "(mode='exact' or 'product'); use tune_on='cross_fit', or give fit a validation set"
             )
         training = training_again(inner, X, y, sample_weight, f"tune_on={tune_on!r}")
@@ -399,7 +399,7 @@ class DualPerturbCombineClassifier(
 
     def _on_folds(self, X: Any, y: Any, sample_weight: Any, random: np.random.Generator) -> list[RowsToTune]:
         if is_frozen(self.estimator):
-            raise ValueError("tune_on='cross_fit': a frozen estimator is not fitted anew; give fit a validation set")
+            raise ValueError("tune_on='cross_fit': a frozen estimator is not fitted again; give fit a validation set")
         classes, labels = encode_labels(y)
         weights = check_weights(sample_weight, len(labels))
 

@@ -1,4 +1,4 @@
-"""Answers of petiole's classifiers for perturbed queries: by their estimates, with soft weights over leaves."""
+"""Predictions of petiole's classifiers for perturbed queries: by their estimates, with soft weights over leaves."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from petiole._table.rows import EncodedRows
 
 Floats = npt.NDArray[np.float64]
 
-# Rows asked at a time where their leaves are kept in memory until all trees have voted, and where not.
+# Rows predicted at a time, if their leaves are kept in memory until all trees have voted, and if not.
 ROWS_WITH_LEAVES, ROWS_WITHOUT = 256, 65_536
-# Models without leaves meet noise that is drawn, the same for every query.
+# Models without leaves get random noise, the same for every query.
 N_DRAWS, SEED_OF_DRAWS = 32, 0
 
 
 class SoftQueries:
-    """Perturbed queries in one forest: each is in many leaves, with weights."""
+    """Perturbed queries in one forest: each is in several leaves, with weights."""
 
     def __init__(
         self, router: _core.SoftRouter, matrix: npt.NDArray[Any], perturbation: Perturbation, n_threads: int
@@ -76,17 +76,17 @@ class SoftQueries:
 def mean_over_draws(
     matrix: npt.NDArray[Any], perturbation: Perturbation, ask: Callable[[npt.NDArray[Any]], Floats]
 ) -> Floats:
-    """The mean answer for perturbed copies of the rows."""
+    """The mean prediction for perturbed copies of the rows."""
     drawn = draw(perturbation, N_DRAWS, SEED_OF_DRAWS)
     return np.asarray(sum(ask(perturbed_matrix(matrix, noise)) for noise in drawn) / N_DRAWS)
 
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """Training rows beside the trees of a forest that were grown on samples of them.
+    """Training rows, for the trees of a forest that were grown on samples of them.
 
-    ``counted`` says where the rows are without noise, which is where the leaves have counted them. The rows are those
-    ``chosen`` from ``training``.
+    ``counted`` has the leaves of the rows without noise, in which they were counted. The rows are those ``chosen``
+    from ``training``.
     """
 
     rows: EncodedRows
@@ -105,7 +105,7 @@ class CountedRows:
 
 
 class SoftUnseenRows:
-    """Perturbed training rows in one forest, each asked only in trees that have not seen it."""
+    """Perturbed training rows in one forest, each predicted only by trees that have not seen it."""
 
     def __init__(self, router: _core.SoftRouter, part: CountedRows, perturbation: Perturbation, n_threads: int) -> None:
         self.router = router
@@ -118,7 +118,7 @@ class SoftUnseenRows:
 
     @property
     def leaves(self) -> _core.Members:
-        """Where the rows are with noise."""
+        """The leaves of the rows with noise."""
         if self._leaves is None:
             noise = self.perturbation.core
             self._leaves = self.router.members(self.rows.matrix, noise, self.counted, self.n_threads)
@@ -161,7 +161,7 @@ class SoftUnseenRows:
 
 
 class SoftMeans(SoftUnseenRows):
-    """The same where only means are asked for: no leaves are kept, so many rows can be asked at a time."""
+    """The same if only means are needed: no leaves are kept, so many rows can be predicted at a time."""
 
     def means(self, tables: _core.LeafTables, rows: Positions | None = None) -> Floats:
         noise = self.perturbation.core
@@ -186,7 +186,7 @@ def counted_rows(
 
 
 class SoftModel:
-    """An estimate whose trees are walked with perturbed queries."""
+    """An estimate with perturbed queries."""
 
     def __init__(self, estimate: ForestEstimate | SingleTree) -> None:
         self.estimate = estimate
@@ -201,7 +201,7 @@ class SoftModel:
 
     @property
     def is_mean(self) -> bool:
-        """Whether the answer is a mean over trees, so that the slopes of its loss are known."""
+        """Whether the prediction is a mean over trees, so that the derivatives of its loss are known."""
         return isinstance(self.estimate, SingleTree) or self.estimate.is_mean
 
     def answer(self, matrix: npt.NDArray[Any], perturbation: Perturbation, n_threads: int) -> Floats:
@@ -209,19 +209,19 @@ class SoftModel:
         return self.estimate.answer(SoftQueries(router, matrix, perturbation, n_threads) for router in self.routers)
 
     def means(self) -> list[tuple[_core.SoftRouter, _core.LeafTables]]:
-        """Routers and tables whose mean over trees is the answer, or near it, to learn noise per feature."""
+        """Routers and tables whose mean over trees is the prediction, or near it, to learn noise per feature."""
         tables = [self.estimate.tables] if isinstance(self.estimate, SingleTree) else self.estimate.mean_tables()
         return list(zip(self.routers, tables, strict=True))
 
 
 class SoftForest(SoftModel):
-    """The same for forests, whose training rows can be asked, too."""
+    """The same for forests, which can also predict training rows."""
 
     estimate: ForestEstimate
 
     @property
     def keeps_leaves(self) -> bool:
-        """Whether out-of-bag answers need the leaves of every row in all trees, which takes room and time."""
+        """Whether out-of-bag predictions need the leaves of every row in all trees, which takes memory and time."""
         return self.estimate.looks_up_votes or self.estimate.leaves_rows_out
 
     def unseen_answer(
@@ -239,7 +239,7 @@ class SoftForest(SoftModel):
         )
 
         def answer(noise: Perturbation) -> Floats:
-            # A few rows at a time: the leaves that they reach in all trees take room.
+            # A few rows at a time: the leaves that they reach in all trees take memory.
             return np.concatenate(
                 [
                     answer_unseen(
@@ -259,7 +259,7 @@ CLASSES = (PETClassifier, BaggedPETClassifier, MOBESPClassifier, ProbabilityFore
 
 
 def is_soft(model: Any) -> bool:
-    """Whether a classifier, fitted or not, is one whose trees can be walked softly."""
+    """Whether a classifier, fitted or not, has trees for which noise has a closed form."""
     return isinstance(model, CLASSES)
 
 

@@ -15,10 +15,9 @@ Floats = npt.NDArray[np.float64]
 # Losses closer than this are equal: they differ by rounding.
 EQUAL = 1e-12
 GOLDEN = (math.sqrt(5) - 1) / 2
-# How strongly the logarithm of a feature's noise is held where it starts, in nats per squared unit: so many rows can
-# overrule it whatever their number.
+# The ridge that pulls the logarithm of a feature's noise towards its start, in nats per squared unit, over all rows.
 RIDGE = 2.0
-# What a feature's noise may become, and from where it starts if the best common noise is none.
+# The limits of a feature's noise, and its start if the best common noise is 0.
 LEAST_NOISE, START_FROM_NONE = 1e-3, 0.1
 MAX_ITERATIONS = 30
 
@@ -31,10 +30,10 @@ class Searched(NamedTuple):
 
 
 def golden_section(loss: Callable[[float], float], most: float, n_evaluations: int = 15) -> Searched:
-    """The value in [0, most] with the least loss, 0 always among those tried; the smallest of equals wins.
+    """The value in [0, most] with the least loss, 0 is always tried; in a tie, the smallest.
 
-    Geurts (2001, section 2.4) proposes golden section because the curve of errors has one minimum as a rule. Where it
-    has plateaus, the search goes on towards smaller values.
+    Geurts (2001, section 2.4) proposes golden section because the curve of errors usually has one minimum. On
+    plateaus, the search continues towards smaller values.
 
     >>> golden_section(lambda x: (x - 0.3) ** 2, 3.0).best.__round__(2)
     0.3
@@ -65,7 +64,7 @@ def golden_section(loss: Callable[[float], float], most: float, n_evaluations: i
 
 
 def best_of(tried: list[tuple[float, float]]) -> float:
-    """The value with the least loss, the smallest of equals."""
+    """The value with the least loss, in a tie, the smallest."""
     least = min(loss for _, loss in tried)
     return min(value for value, loss in tried if loss <= least + EQUAL)
 
@@ -78,7 +77,7 @@ def descend(
 ) -> Floats:
     """One noise level per feature, by the gradient of the loss (in nats) with respect to its logarithm.
 
-    Each is held near the common level by a ridge. Features that are not ``used`` keep the common level.
+    A ridge keeps each near the common level. Features that are not ``used`` keep the common level.
     """
     common = start if start > 0 else START_FROM_NONE
     noise = np.full(len(used), common)

@@ -1,4 +1,4 @@
-"""A fitted classifier that is asked about perturbed queries: by walking its trees softly, or by drawing."""
+"""A fitted classifier that predicts perturbed queries: in closed form, or by sampling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from petiole.files.savable import Savable
 
 @dataclass(frozen=True)
 class Noise:
-    """How queries are perturbed and how the answers are combined."""
+    """How queries are perturbed and how the predictions are combined."""
 
     level: float | Floats
     nominal_noise: float
@@ -44,12 +44,12 @@ class Noise:
     tolerance: float = TOLERANCE
 
     def progress(self) -> Progress:
-        """What long predictions report to."""
+        """The progress display of long predictions."""
         return PrintedLines("DualPerturbCombineClassifier") if self.verbose else Silent()
 
 
 class PerturbedModel(Savable):
-    """A fitted classifier, the encoder of its columns, and what noise on them is measured by."""
+    """A fitted classifier, the encoder of its columns, and the scales of noise on them."""
 
     _saved = fields(
         estimator=checks.fitted_classifier,
@@ -73,7 +73,7 @@ class PerturbedModel(Savable):
 
     @classmethod
     def fit(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, categorical_features: Any) -> PerturbedModel:
-        """Clone and fit; scikit-learn's FrozenEstimator keeps what it holds."""
+        """Clone and fit; scikit-learn's FrozenEstimator is not fitted again."""
         fitted = fit_clone(estimator, X, y, sample_weight)
         inner = unwrapped(fitted)
         if is_soft(inner):
@@ -99,7 +99,7 @@ class PerturbedModel(Savable):
         return unwrapped(self.estimator)
 
     def prepare(self, X: Any) -> Any:
-        """Rows to ask about, read once however often they are asked."""
+        """Rows to predict, which are read only once."""
         return encode_queries(self.inner, X) if is_soft(self.inner) else PerturbedTable(X, self.encoder)
 
     def perturbation(self, noise: Noise) -> Perturbation:

@@ -1,4 +1,4 @@
-"""How values are perturbed: Gaussian noise on numbers, categories drawn anew, missing values left alone."""
+"""How values are perturbed: Gaussian noise on numbers, categories drawn again, missing values unchanged."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Floats = npt.NDArray[np.float64]
 
 # The largest share of a query's mass that may end in a wrong leaf because negligible branches are not entered.
 TOLERANCE = 1e-4
-# The largest standard deviation of noise, so that what is drawn from it is finite.
+# The largest standard deviation of noise, so that random values are finite.
 MOST_SCALE = 1e306
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Noise per feature, as the core takes it.
+    """Noise per feature, in the form for the core.
 
     Parameters
     ----------
     scale : array of shape (n_features,)
-        Standard deviations of the noise; 0 leaves a feature alone.
+        Standard deviations of the noise; 0 does not change a feature.
     swap : array of shape (n_features,)
-        The probability that a category is drawn anew.
+        The probability that a category is drawn again.
     frequencies : sequence of arrays
-        What it is drawn from, one array per feature; empty for a numeric one.
+        The frequencies for the draw, one array per feature; empty for a numeric one.
     mode : {"exact", "product"}
-        Whether the tests of a path on the same feature meet the same noise, or each a noise of its own.
+        Whether the tests of a path on the same feature share the noise, or each has its own.
     tolerance : float, default=1e-4
         The largest share of a query's mass that may end in a wrong leaf of a tree because negligible branches are not
         entered.
@@ -88,7 +88,7 @@ class Attributes(Savable):
     def of(cls, matrix: npt.NDArray[Any], weights: Floats | None, n_categories: npt.NDArray[np.int32]) -> Attributes:
         """Learn them from encoded training rows; σ is that of the whole set (no correction of degrees of freedom).
 
-        A row of weight zero is absent.
+        Rows of weight zero are ignored.
         """
         scales, frequencies = np.zeros(len(n_categories)), []
         kept = rows_that_count(weights)

@@ -1,4 +1,4 @@
-"""Dual perturb and combine by drawing: any classifier, asked about several perturbed copies of each query."""
+"""Dual perturb and combine by sampling: any classifier predicts several perturbed copies of each query."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Draws(NamedTuple):
 def draw(perturbation: Perturbation, n_perturbations: int, seed: int) -> Iterator[Draws]:
     """Draw the noise of each copy, from the seed alone.
 
-    All queries meet the same noise (the ε^i of Geurts 2001, eq. 1, do not depend on the query), so that the answer to a
-    query does not depend on those beside it, and that of two noise levels differ by the level only.
+    All queries get the same noise (the ε^i of Geurts 2001, eq. 1, do not depend on the query), so the prediction for a
+    query does not depend on the others, and predictions at two noise levels differ by the level only.
     """
     random = np.random.default_rng(seed)
     n = len(perturbation.scale)
@@ -42,7 +42,7 @@ def draw(perturbation: Perturbation, n_perturbations: int, seed: int) -> Iterato
 
 
 def perturbed_matrix(matrix: npt.NDArray[Any], draws: Draws) -> Floats:
-    """Encoded rows with noise; what is missing stays missing."""
+    """Encoded rows with noise; missing values stay missing."""
     found = shifted(matrix, draws.shift)
     for j in np.flatnonzero(draws.category >= 0):
         found[~np.isnan(found[:, j]), j] = draws.category[j]

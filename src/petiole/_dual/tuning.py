@@ -26,10 +26,10 @@ from petiole._tree.held_out import N_FOLDS, deal_into_folds
 from petiole.smoothing.base import LEAST_PROBABILITY
 
 MOST_NOISE = 3.0
-# Where noise per feature starts once more: a feature that no noise may touch can hold the common level near zero,
+# The second start of noise per feature: a feature that tolerates no noise can keep the common level near zero,
 # where the loss is flat.
 ELSEWHERE = 0.3
-# A number or two are learned from no more rows than these; fewer where the leaves of every row in all trees are kept.
+# The most rows from which one or two numbers are learned; fewer if the leaves of every row in all trees are kept.
 MOST_ROWS, MOST_ROWS_WITH_LEAVES = 5_000, 1_000
 
 Slopes = tuple[float, Floats]
@@ -37,9 +37,9 @@ Slopes = tuple[float, Floats]
 
 @dataclass(frozen=True)
 class RowsToTune:
-    """Rows that a model has not seen: its answers for them under noise, and the gradient of its log-loss in nats.
+    """Rows that a model has not seen: its predictions for them under noise, and the gradient of its log-loss in nats.
 
-    ``labels`` are codes among the columns of what ``ask`` returns; -1 for a class that the model does not know.
+    ``labels`` are codes among the columns of ``ask``'s result; -1 for a class that the model does not have.
     """
 
     labels: npt.NDArray[np.int32]
@@ -49,7 +49,7 @@ class RowsToTune:
     is_mean: bool = True  # the slopes are those of what ask returns, not of something near it
 
     def loss(self, noise: Noise, objective: str) -> tuple[float, float]:
-        """The summed loss (bits, or errors) and the summed weight of rows that have an answer."""
+        """The summed loss (bits, or errors) and the summed weight of rows that have a prediction."""
         proba = self.ask(noise)
         known = ~np.isnan(proba[:, 0])
         labels, weights, proba = self.labels[known], self.weights[known], proba[known]
@@ -69,7 +69,7 @@ def mean_loss(held_out: Sequence[RowsToTune], noise: Noise, objective: str) -> f
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was found, and all (value, loss) that were tried for each parameter."""
+    """The results, and all (value, loss) that were tried for each parameter."""
 
     noise: float | Floats
     nominal_noise: float
@@ -85,7 +85,7 @@ def tune(
     used: npt.NDArray[np.bool_],
     any_categorical: bool,
 ) -> Tuned:
-    """Learn what is asked for: ``given`` are the parameters noise and nominal_noise, a number or what to learn."""
+    """Learn the noise: ``given`` are the parameters noise and nominal_noise, a number or what to learn."""
     level, nominal = given
     searched, nominal_searched = Searched(0.0, []), Searched(0.0, [])
     learns_level, learns_nominal = isinstance(level, str), isinstance(nominal, str)
@@ -118,7 +118,7 @@ def _search(
         return found
 
     searched = golden_section(loss, most)
-    # Without a row to ask there is no loss, and nothing has been tried.
+    # Without rows there is no loss, and nothing has been tried.
     return searched if np.isfinite([loss for _, loss in searched.tried]).any() else Searched(0.0, [])
 
 
@@ -147,14 +147,14 @@ def _per_feature(
 
 
 def _resized(held_out: Sequence[RowsToTune], noise: Noise, objective: str, levels: Floats) -> Floats:
-    """Levels learned on something near the answer: their proportions are right, their size is found on the answer."""
+    """Levels learned on an approximation: their proportions are kept, and their size is found on the predictions."""
     searched = _search(held_out, objective, lambda k: replace(noise, level=k * levels), MOST_NOISE, noise, "factor")
     return searched.best * levels
 
 
 # ---- the rows
 def on_validation(model: PerturbedModel, X: Any, y: Any, sample_weight: Any = None) -> list[RowsToTune]:
-    """Rows given for the purpose."""
+    """The rows of a validation set."""
     prepared, labels = model.prepare(X), _known_codes(y, model.classes)
     weights, _ = weights_in_rows(check_weights(sample_weight, len(labels)))
     return [_held_out(model, prepared, labels, np.ones(len(labels)) if weights is None else weights)]
@@ -168,7 +168,7 @@ def on_folds(
     weights: Floats | None,
     random: np.random.Generator,
 ) -> list[RowsToTune]:
-    """Cross-fitting: every fold is asked in a model fitted on the others."""
+    """Cross-fitting: every fold is predicted by a model fitted on the others."""
     X = _rows_to_select(X)
     in_rows, _ = weights_in_rows(weights)
     present = rows_that_count(weights)
@@ -216,7 +216,7 @@ def _slopes(means: Any, rows_of_parts: Any, perturbation: Perturbation, n_thread
 
 
 def on_unseen(model: PerturbedModel, training: EncodedRows, random: np.random.Generator) -> list[RowsToTune]:
-    """Out-of-bag rows of an ensemble, each asked in trees that have not seen it."""
+    """Out-of-bag rows of an ensemble, each predicted by trees that have not seen it."""
     soft, plans = model.soft(), plans_of(model.inner, model.inner.seed_)
     assert isinstance(soft, SoftForest)
     most = MOST_ROWS_WITH_LEAVES if soft.keeps_leaves else MOST_ROWS

@@ -1,7 +1,7 @@
-"""Rows in the leaves of a forest, and what can be asked about them there.
+"""Rows in the leaves of a forest, and the statistics of these leaves.
 
-Estimates do not need to know how the rows came to their leaves. They are sent down the trees as they are here, and with
-noise on their values in :mod:`petiole._dual`.
+Estimates do not depend on how the rows got to their leaves: here they are routed as they are, and in
+:mod:`petiole._dual` with noise on their values.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Queries(Protocol):
         """The same where all trees vote and rows are shared between the votes."""
 
     def ask(self, model: CrossFitted, starts: Floats | None) -> Floats:
-        """The probabilities by a model that is no forest; ``starts`` are the scores that it begins with, if any."""
+        """The probabilities by a model that is not a forest; ``starts`` are its initial scores, if any."""
 
 
 class UnseenRows(Protocol):
-    """Training rows in the leaves of one forest, each asked only in trees that have not seen it."""
+    """Training rows in the leaves of one forest, each predicted only by trees that have not seen it."""
 
     def means(self, tables: _core.LeafTables, rows: Positions | None = None) -> Floats:
         """The mean over trees of the tables' rows; NaN where all trees have seen a row."""
@@ -77,11 +77,11 @@ class UnseenRows(Protocol):
         left."""
 
     def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
-        """The probabilities by a model that is no forest, each row asked in a fold that it was kept out of."""
+        """The probabilities by a model that is not a forest, each row predicted by the fold that held it out."""
 
 
 class PlainQueries:
-    """Queries that are sent down the trees as they are."""
+    """Queries that are routed without noise."""
 
     def __init__(self, forest: Forest, matrix: npt.NDArray[Any], n_threads: int) -> None:
         self.router = forest.router
@@ -182,6 +182,6 @@ def filled(proba: Floats, instead: Floats) -> Floats:
 
 
 def lost_rows(proba: Floats) -> Positions | None:
-    """The positions of rows that are NaN; None if there is none, which is the rule."""
+    """The positions of rows that are NaN; None if there is none, which is the usual case."""
     lost = np.isnan(proba[:, 0])
     return np.flatnonzero(lost).astype(np.uint32) if lost.any() else None

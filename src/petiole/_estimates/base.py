@@ -17,7 +17,7 @@ from petiole._forest.forest import Forest
 from petiole._table.rows import EncodedRows
 
 Floats = npt.NDArray[np.float64]
-# Answers for training rows, from where they are in each forest of an estimate.
+# Predictions for training rows, from their positions in each forest of an estimate.
 UnseenAnswer = Callable[[Sequence[UnseenRows]], Floats]
 
 
@@ -30,21 +30,21 @@ class Estimate(Protocol):
 
     @property
     def looks_up_votes(self) -> bool:
-        """Whether a query's leaves in all trees are needed at once, so that few queries are asked at a time."""
+        """Whether a query's leaves in all trees are needed at once, so that few queries are predicted at a time."""
 
     def predict(self, matrix: npt.NDArray[Any], n_threads: int) -> Floats:
         """Class probabilities of encoded rows."""
 
     def answer(self, queries: Iterable[Queries]) -> Floats:
-        """The same for queries that are in the leaves of each forest already, in whatever way they came there."""
+        """The same for queries that have been routed to the leaves of each forest."""
 
-    # Rows that are counted later.
+    # New rows.
 
     def check_updatable(self) -> None:
-        """Raise ValueError if later rows would not change any answer."""
+        """Raise ValueError if new rows would not change any prediction."""
 
     def counts_of(self, rows: EncodedRows, n_threads: int) -> tuple[Any, ...]:
-        """The counts that later rows add, for each forest or for the tree."""
+        """The counts that new rows add, for each forest or for the tree."""
 
     def held_counts(self) -> tuple[Any, ...]:
         """The counts of all rows so far."""
@@ -54,34 +54,34 @@ class Estimate(Protocol):
 
 
 class ForestEstimate(Estimate, Protocol):
-    """An estimate of forests, whose training rows can be asked out of bag."""
+    """An estimate of forests, whose training rows can be predicted out of bag."""
 
     @property
     def forests(self) -> Sequence[Forest]:
-        """The forests, kind after kind."""
+        """The forests, ordered by kind."""
 
     @property
     def is_mean(self) -> bool:
-        """Whether the answer is a mean over trees, so that its slopes are those of :meth:`mean_tables`."""
+        """Whether the prediction is a mean over trees, so that its derivatives follow from :meth:`mean_tables`."""
 
     @property
     def leaves_rows_out(self) -> bool:
         """Whether an unseen row is taken out of the counts in which it is looked up."""
 
     def unseen_answer(self, n_threads: int) -> UnseenAnswer:
-        """Answers for training rows by the trees that have not seen them, NaN where there is no such tree.
+        """Predictions for training rows by the trees that have not seen them, NaN where there is no such tree.
 
-        The tables that this needs are made once, however often it is called.
+        The tables for this are made only once.
         """
 
     def mean_tables(self) -> list[_core.LeafTables]:
-        """For each forest tables of its trees' own rows, whose mean over trees is the answer or near it."""
+        """For each forest, tables of its trees' own rows, whose mean over trees is the prediction or near it."""
 
     def spread_tables(self, n_threads: int) -> list[_core.LeafTables]:
         """For each forest the tables of its single trees, from which the standard deviation over trees is computed."""
 
     def single_trees(self) -> Iterator[SingleTree]:
-        """The trees one by one, kind after kind, each with an estimate of its own."""
+        """The trees one by one, ordered by kind, each with its own estimate."""
 
     def joined(self, others: Sequence[Self], prior: Floats, class_weights: Floats) -> Self:
         """One estimate with the trees of this one and of others.
@@ -91,7 +91,7 @@ class ForestEstimate(Estimate, Protocol):
 
 
 class OneForest(ABC):
-    """What estimates of a single forest have in common."""
+    """Base of the estimates of a single forest."""
 
     forest: Forest
 
@@ -113,13 +113,13 @@ class OneForest(ABC):
 
 @dataclass(frozen=True)
 class Fit:
-    """An estimate as it was fitted, with what is known of the rows that it was fitted on.
+    """A fitted estimate, with its results for the training rows.
 
     Attributes
     ----------
     estimate : ForestEstimate
     out_of_bag : array of shape (n_rows, n_classes), optional
-        Its answers for the training rows by the trees that have not seen them, if these were asked for.
+        Its predictions for the training rows by the trees that have not seen them, if requested.
     log_loss : float, optional
         In bits on the out-of-bag rows from which weights were learned.
     component_log_loss : dict from component to the same, optional

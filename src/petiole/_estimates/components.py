@@ -1,7 +1,7 @@
 """The components of the pool: statistics of a forest's leaves, one class each.
 
-A component defines what is counted at the leaves, the probabilities of out-of-bag training rows by these counts, and
-the tables that answer queries. To add one, write a class here and put it into ``COMPONENTS``.
+A component defines what is counted at the leaves, the probabilities of out-of-bag training rows from these counts, and
+the tables for queries. To add one, write a class here and put it into ``COMPONENTS``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Component(ABC):
     """One statistic of the leaves of a forest."""
 
     name: ClassVar[str]
-    # Whether it is answered by the look-up of votes, and has no tables of its own.
+    # Whether it is computed by the look-up of votes and has no tables.
     looks_up_votes: ClassVar[bool] = False
 
     @abstractmethod
@@ -37,16 +37,16 @@ class Component(ABC):
     def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         """Probabilities of training rows by the trees that have not seen them, each row taken out of the counts.
 
-        NaN where nothing is known of a row.
+        NaN where nothing is known about a row.
         """
 
     def tables(self, forest: Forest, counts: _core.LeafTables, n_threads: int) -> list[_core.LeafTables]:
-        """Tables whose means over trees answer queries. They may be made out of the counts, which are lost then."""
+        """Tables whose means over trees are the probabilities of queries. They may be made in place of the counts."""
         counts.normalise()
         return [counts]
 
     def answer(self, means: Floats, n_classes: int) -> Floats:
-        """Probabilities of queries, from the means of the tables; NaN where nothing is known of a query."""
+        """Probabilities of queries, from the means of the tables; NaN where nothing is known about a query."""
         return means
 
 
@@ -106,7 +106,7 @@ class UnseenRowsAlone(Component):
 
 
 class Votes(Component):
-    """The frequencies of the rows that the ensemble votes to be in the same class, after MOB-ESP."""
+    """The frequencies of the rows for which the ensemble votes as for the query, after MOB-ESP."""
 
     name = "votes"
     looks_up_votes = True
@@ -119,7 +119,7 @@ class Votes(Component):
 
 
 class Coarse(Component):
-    """The frequencies of all rows at the nearest ancestor that has at least so many of them."""
+    """The frequencies of all rows at the nearest ancestor that has at least ``coarse_rows`` of them."""
 
     name = "coarse"
 

@@ -1,4 +1,4 @@
-"""Models that were each fitted without one fold of the rows, asked together, or each about the rows of its fold."""
+"""Models that were each fitted without one fold of the rows; they predict together, or each the rows of its fold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_PROBABILITY = 1e-15
 
 
 class FoldModel(Protocol):
-    """A model that answers encoded rows."""
+    """A model that predicts encoded rows."""
 
     @property
     def n_classes(self) -> int: ...
@@ -35,15 +35,15 @@ class FoldModel(Protocol):
 
     @classmethod
     def fused(cls, models: Sequence[Self]) -> Sequence[Self]:
-        """Models with the same geometric mean, fewer if that can be."""
+        """Models with the same geometric mean, fewer if possible."""
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted(Savable):
     """One model per fold, which has not seen the rows of its fold.
 
-    New rows get the geometric mean of all models' probabilities, divided by its sum; the rows of a fold are answered
-    honestly by the one model that has not seen them.
+    New rows get the geometric mean of all models' probabilities, divided by its sum; the rows of a fold are predicted
+    by the one model that has not seen them.
     """
 
     models: Sequence[FoldModel]
@@ -60,7 +60,7 @@ class CrossFitted(Savable):
 
     @functools.cached_property
     def asked(self) -> Sequence[FoldModel]:
-        """What queries are put to."""
+        """The models that predict queries."""
         kinds = {type(model) for model in self.models}
         return kinds.pop().fused(self.models) if len(kinds) == 1 else self.models
 
@@ -78,7 +78,7 @@ class CrossFitted(Savable):
     def answer(self, matrix: npt.NDArray[Any], n_threads: int = 1, starts: Floats | None = None) -> Floats:
         """The geometric mean of the models' probabilities for encoded rows; rows sum to 1.
 
-        ``starts`` are the scores that models begin with which correct another model.
+        ``starts`` are the initial scores of models that correct another model.
         """
         if len(self.asked) == 1:
             return _ask(self.asked[0], matrix, n_threads, starts)
@@ -105,10 +105,10 @@ class CrossFitted(Savable):
         return proba
 
     def joined(self, others: Sequence[CrossFitted]) -> CrossFitted:
-        """All models of several; each counts as much as another."""
+        """All models of several, with equal weight."""
         every = CrossFitted([model for one in (self, *others) for model in one.models])
         if any((one.n_columns, one.n_classes) != (self.n_columns, self.n_classes) for one in every.models):
-            raise ValueError("the models differ in columns or classes: join equals")
+            raise ValueError("the models differ in columns or classes: join models with the same ones")
         return every
 
 

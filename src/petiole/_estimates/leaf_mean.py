@@ -33,17 +33,17 @@ class LeafMean(OneForest):
     ----------
     forest : Forest
     estimator : LeafEstimator
-        It has nothing left to learn.
+        An estimator without parameters to learn.
     settled : list of LeafEstimator or None
         One for each tree, where the estimator learns from a tree's own rows.
     prior : array
         The weight of each class in the training rows.
     oob_weight : float
-        How often a row outside a tree's sample counts in its leaves.
+        The weight of a row outside a tree's sample in its leaves.
     voting : {False, True, "laplace"}
-        Whether leaves answer with their class only, and whether the shares of votes are smoothed.
+        Whether leaves vote for a class, and whether the shares of votes are smoothed.
     kept_tables : LeafTables, optional
-        The tables themselves, where they do not follow from the rest.
+        The tables themselves, if they do not follow from the rest.
     n_threads : int
         With which tables are made.
     """
@@ -105,7 +105,7 @@ class LeafMean(OneForest):
         pairs = zip(self.forest, self.each_estimator(), strict=True)
         return (SingleTree.in_forest(tree, estimator, self.oob_weight) for tree, estimator in pairs)
 
-    # Rows that are counted later: no tree has seen them. Where leaves look at no such rows they are a tree's own.
+    # New rows: no tree has seen them. If leaves use no such rows, they count as a tree's own rows.
 
     def check_updatable(self) -> None:
         """Later rows always count, in bag or out of it."""
@@ -161,7 +161,7 @@ class LeafMean(OneForest):
         return all(np.array_equal(np.asarray(made.of_tree(index)), table) for index, table in pairs)
 
     def _with_tables(self) -> LeafMean:
-        """The same estimate, its tables made now and not when they are first asked for."""
+        """The same estimate with its tables made now and not on first use."""
         _ = self.tables
         return self
 
@@ -196,13 +196,13 @@ def fit_leaf_mean(
     estimator : LeafEstimator
         With parameters that may have to be learned.
     plan : ForestPlan
-        How the forest was grown.
+        The plan by which the forest was grown.
     rows : EncodedRows or None
         The training rows, if they are at hand.
     prior, oob_weight, voting
         As in :class:`LeafMean`.
     samples_known : bool, default=True
-        Whether the plan says which rows each tree has seen.
+        Whether the samples of the trees follow from the plan.
     """
     learned = _learned(estimator, forest, plan, rows)
     settled = None

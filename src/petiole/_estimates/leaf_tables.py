@@ -78,7 +78,7 @@ def votes_of_leaves(forest: Forest, n_classes: int) -> _core.LeafTables:
 
 
 def votes_of_tables(tables: _core.LeafTables, prior: Floats) -> _core.LeafTables:
-    """One vote per leaf: for the most probable class, of equals the more frequent one, then the first."""
+    """One vote per leaf: for the most probable class; in a tie the more frequent one, then the first."""
     order = np.argsort(-prior, kind="stable")
     votes = []
     for index in range(tables.n_trees):

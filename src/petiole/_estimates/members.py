@@ -1,4 +1,4 @@
-"""Members of the pool that are no statistics of a forest's leaves: models of the encoded rows, cross-fitted.
+"""Members of the pool that are not statistics of a forest's leaves: cross-fitted models of the encoded rows.
 
 To add one, write a function that fits it to all folds and put it into ``MEMBERS``.
 """
@@ -27,13 +27,13 @@ Floats = npt.NDArray[np.float64]
 FoldNumbers = npt.NDArray[np.int64]
 
 N_FOLDS = 4
-# From so many rows on boosted trees are larger.
+# From this many rows on, boosted trees are larger.
 MANY_ROWS = 5_000
 
 
 @dataclass(frozen=True)
 class Folding(Savable):
-    """How rows are dealt into folds: it depends on their labels, their order and the seed only."""
+    """The assignment of rows to folds, which depends only on their labels, their order and the seed."""
 
     n_folds: int
     seed: int
@@ -46,9 +46,9 @@ class Folding(Savable):
 
 
 class TrainingRows(NamedTuple):
-    """The rows that members are fitted on, their folds, and what the forest answers them out of bag.
+    """The rows on which members are fitted, their folds, and the forest's out-of-bag predictions for them.
 
-    ``starts`` are the logarithms of these answers, None if the forest has not been asked about all rows.
+    ``starts`` are the logarithms of these predictions, None if the forest has not predicted all rows.
     """
 
     rows: EncodedRows
@@ -100,7 +100,7 @@ def boosting_plan(training: TrainingRows) -> BoostingPlan:
     )
 
 
-# What the trees of the pool are called among its members; the models beside them; and which of these enter by default.
+# The name of the forest among the members; the other models; and the default members.
 FOREST = "forest"
 MEMBERS: dict[str, FitMember] = {
     "linear": _fit_linear,
@@ -118,10 +118,10 @@ class PoolMembers(Savable):
     Attributes
     ----------
     folding : Folding
-        How the training rows were dealt into folds.
+        The assignment of training rows to folds.
     models : dict from name to CrossFitted
     corrects : bool
-        Whether "boosted" begins with the forest's answers, which it corrects, or with the base rates.
+        Whether "boosted" starts from the forest's predictions, which it corrects, or from the base rates.
     """
 
     folding: Folding
@@ -140,7 +140,7 @@ class PoolMembers(Savable):
                 checks.check_part(name, checks.instance_of(kind), one)
 
     def check_fits(self, n_columns: int, n_classes: int) -> None:
-        """Raise ValueError unless the models have so many columns and classes."""
+        """Raise ValueError unless the models have these numbers of columns and classes."""
         for model in self.models.values():
             fits = (model.n_columns, model.n_classes) == (n_columns, n_classes)
             require(fits, f"models: must have {n_columns} columns and {n_classes} classes")
@@ -151,19 +151,19 @@ class PoolMembers(Savable):
 
     @property
     def needs_starts(self) -> bool:
-        """Whether a model needs to know the forest's answers."""
+        """Whether a model needs the forest's predictions."""
         return self.corrects and "boosted" in self.models
 
     def answers(self, ask: Callable[[CrossFitted, Floats | None], Floats], starts: Floats | None) -> list[Floats]:
-        """What each model answers; ``starts`` are the logarithms of the forest's answers, if a model needs them."""
+        """The predictions of each model; ``starts`` are the logarithms of the forest's, if a model needs them."""
         return [ask(model, starts if name == "boosted" else None) for name, model in self.models.items()]
 
     def kept(self, names: Sequence[str]) -> PoolMembers:
-        """Those of these names alone."""
+        """The members with these names."""
         return replace(self, models={name: self.models[name] for name in names})
 
     def joined(self, others: Sequence[PoolMembers]) -> PoolMembers:
-        """For each member that one of several pools has, the models of all that have it."""
+        """For each member of any of several pools, the models of all pools that have it."""
         every = [self, *others]
         boosted = [one for one in every if "boosted" in one.models]
         if len({one.corrects for one in boosted}) > 1:
@@ -177,7 +177,7 @@ class PoolMembers(Savable):
 
 
 class FittedMembers(NamedTuple):
-    """Members, and their answers for the rows that they were fitted on."""
+    """Members, and their predictions for the rows on which they were fitted."""
 
     members: PoolMembers
     unseen: list[Floats]

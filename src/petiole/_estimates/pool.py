@@ -39,13 +39,13 @@ Floats = npt.NDArray[np.float64]
 
 # The name of the base rates, the last component of every pool.
 PRIOR = "prior"
-# A few unknowns are learned from no more rows than these.
+# The largest number of rows from which the few unknowns are learned.
 MOST_POOL_ROWS = 20_000
-# With members beside the forest there is more to be deceived by. The mean weights are held by so many nats for each bit
-# of the least log-loss of a component, because data without noise need large weights and have few bits to say so; the
-# weights of single classes are held by more than without members.
+# With members beside the forest, overfitting is easier. The ridge on mean weights is this many nats for each bit of
+# the least log-loss of a component, because data with little noise need large weights and have a small log-loss; the
+# ridge on the weights of single classes is stronger than without members.
 RIDGE_PER_BIT, LEAST_LOSS, CLASS_RIDGE = 30.0, 0.003, 100.0
-# Members of smaller weights are dropped, so that predictions do not pay for them.
+# Members with smaller weights are dropped, which makes predictions faster.
 LEAST_WEIGHT = 0.02
 
 
@@ -61,7 +61,7 @@ class Part:
     tables : LeafTables
         The tables of "raw", by which gaps of other components are filled, and of all components, side by side.
     columns : tuple of slice
-        Where the tables of each component are; empty for one that looks up votes.
+        The columns of the tables of each component; empty for one that looks up votes.
     """
 
     forest: Forest
@@ -137,7 +137,7 @@ class Statistics:
         ]
 
     def finished(self) -> Part:
-        """The part that these statistics make; they are used up."""
+        """The part made from these statistics, which are consumed."""
         n_classes = self.forest.core.n_classes
         tables, columns, at = [self.raw], [], n_classes
         for component, counts in zip(self.components, self.counts, strict=True):
@@ -161,10 +161,10 @@ class PooledComponents:
     ----------
     parts : list of Part
     members : PoolMembers
-        The models that are no forests.
+        The models that are not forests.
     pool : LogPool
     forest_pool : LogPool or None
-        The pool without the members, if one of these begins with what it answers.
+        The pool without the members, if one of these starts from its predictions.
     names : list of str
         Of the components in the order of the pool's weights: those of each part, the members, the base rates.
     prior : array
@@ -211,7 +211,7 @@ class PooledComponents:
         return self._with_members(found, asked[0][1].ask)
 
     def _with_members(self, found: list[Floats], ask: Callable[[CrossFitted, Floats | None], Floats]) -> list[Floats]:
-        """Statistics of leaves, what the members answer the same rows, and the base rates."""
+        """Statistics of leaves, the members' predictions for the same rows, and the base rates."""
         starts = None
         if self.members.needs_starts:
             assert self.forest_pool is not None
@@ -255,7 +255,7 @@ class PooledComponents:
         names = tuple(component.name for component in self.parts[0].components)
         if set(names) == {OwnRows.name}:
             raise ValueError(
-                f"components={names!r}: these look at the rows of the trees' samples alone, so that later "
+                f"components={names!r}: these use only the rows of the trees' samples, so later "
                 "rows would change nothing: fit with 'eb', 'oob', 'votes' or 'coarse' among them"
             )
 
@@ -335,7 +335,7 @@ def fit_pooled_components(
     floor : float
         Probabilities are raised to this.
     answer_all : bool
-        Whether to answer all rows of ``unseen`` out of bag, not only those that weights are learned from.
+        Whether to predict all rows of ``unseen`` out of bag, not only those from which weights are learned.
     """
     asked = unseen if answer_all else [rows.select(learn_from) for rows in unseen]
     answers, parts = [], []
@@ -354,7 +354,7 @@ def fit_pooled_components(
         _by_name([*names, PRIOR], leaf_answers, to_learn), len(names), rows_to_learn, floor, n_threads
     )
     starts = None
-    if wanted and len(learn_from) == len(rows):  # whether or not all rows are asked for their answers' sake
+    if wanted and len(learn_from) == len(rows):  # whether or not all rows have to be predicted
         starts = np.log(forest_pool.combine(_filled_by(leaf_answers, base_rates)))
     members, by_members = fit_members(wanted, rows, seed, starts, n_threads)
     by_members = by_members if answer_all else [proba[learn_from] for proba in by_members]
@@ -382,7 +382,7 @@ def _by_name(names: Sequence[str], answers: Sequence[Floats], rows: npt.NDArray[
 
 
 def _filled_by(answers: Sequence[Floats], base_rates: Floats) -> list[Floats]:
-    """Answers, and base rates for rows that nothing is known of."""
+    """Predictions, and base rates for rows about which nothing is known."""
     return [filled(proba, base_rates[np.newaxis]) for proba in answers]
 
 
@@ -393,7 +393,7 @@ def _ask_unseen(rows: UnseenRows, members: PoolMembers, model: CrossFitted, star
 def learn_pool(
     answers: dict[str, Floats], n_of_leaves: int, rows: EncodedRows, floor: float, n_threads: int
 ) -> tuple[LogPool, dict[str, float]]:
-    """The pool of components by their answers for rows that they have not seen, and the log-loss of each in bits.
+    """The pool of components, from their predictions for unseen rows, and the log-loss of each in bits.
 
     The first ``n_of_leaves`` are statistics of leaves, the last are the base rates.
     """
@@ -407,17 +407,17 @@ def learn_pool(
 
 
 def _answers_and_part(statistics: Statistics, unseen: UnseenRows) -> tuple[list[Floats], Part]:
-    """What the statistics of one kind of trees teach, and what becomes of them; then their counts are gone."""
+    """The predictions of one kind of trees, and the part made from its statistics, whose counts are consumed."""
     return statistics.unseen(unseen), statistics.finished()
 
 
 def with_base_rates(components: list[Floats], base_rates: Floats) -> list[Floats]:
-    """Components, and last the base rates for each of their rows."""
+    """Components, followed by the base rates for each row."""
     return [*components, np.repeat(base_rates[np.newaxis], len(components[0]), axis=0)]
 
 
 def pool_starts(n_of_leaves: int, n_components: int) -> Floats:
-    """The weights that ridges pull to: equal ones of the statistics of leaves, which sum to 1, and none of others."""
+    """The weights towards which ridges pull: equal ones for statistics of leaves, with sum 1, and 0 for others."""
     return np.repeat([1.0 / n_of_leaves, 0.0], [n_of_leaves, n_components - n_of_leaves])
 
 

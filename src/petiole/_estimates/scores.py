@@ -1,4 +1,4 @@
-"""How good out-of-bag answers are."""
+"""Scores of out-of-bag predictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OutOfBagScores:
 
 
 def score(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> OutOfBagScores:
-    """How good the probabilities of some rows are."""
+    """The scores of the probabilities of some rows."""
     total = weights.sum()
     if not total > 0:
         return OutOfBagScores(*(3 * [float("nan")]))
@@ -40,7 +40,7 @@ def score(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> OutO
 
 
 def reliability_of(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats, n_bins: int = 10) -> Floats:
-    """Whether the most probable class is right as often as it is said to be.
+    """The reliability of the most probable class.
 
     A row per bin of its probability that has rows: the mean probability, the share that is right, the rows' weight.
 
@@ -60,7 +60,7 @@ def reliability_of(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats
 
 
 def score_rows(proba: Floats, rows: EncodedRows) -> OutOfBagScores:
-    """How good answers are that may be lacking (NaN) for some rows, which are passed over."""
+    """The scores of predictions, skipping rows without one (NaN)."""
     known = ~np.isnan(proba[:, 0])
     return score(proba[known], rows.labels[known], rows.weights_or_ones()[known])
 
@@ -72,7 +72,7 @@ def mean_log_loss(proba: Floats, rows: EncodedRows) -> float:
 
 @dataclass(frozen=True)
 class OutOfBag:
-    """Out-of-bag answers for all training rows, the classes decided for, and how good they are."""
+    """Out-of-bag predictions for all training rows, the predicted classes, and their scores."""
 
     proba: Floats
     decision: npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ class OutOfBag:
 
 
 def judge_out_of_bag(proba: Floats, rows: EncodedRows, stacklevel: int = 4) -> OutOfBag:
-    """Decide and score; rows without an answer get the most frequent class, and a warning gives their number."""
+    """Predict classes and score; rows without a prediction get the most frequent class, with a warning."""
     known = ~np.isnan(proba[:, 0])
     if not known.all():
         warnings.warn(

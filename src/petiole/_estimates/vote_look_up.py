@@ -1,4 +1,4 @@
-"""MOB-ESP's estimate: the forest classifies a query, and its leaves give the frequencies of rows classified alike."""
+"""MOB-ESP's estimate: the forest classifies a query, and its leaves give the frequencies of rows with the same vote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from petiole.smoothing import Laplace, Raw
 
 Floats = npt.NDArray[np.float64]
 
-# What oob_weight="auto" chooses from; 1 comes first and wins ties.
+# The values that oob_weight="auto" tries; 1 comes first and wins ties.
 OOB_WEIGHTS = (1.0, 0.0, 0.25, 0.5, 2.0, 4.0, 8.0, 16.0)
 # The share of trees that have not seen a row of a bootstrap sample, as Nielsen rounds it.
 UNSEEN_SHARE = 0.37
@@ -36,7 +36,7 @@ def make_ballot(forest: Forest, prior: Floats, n_threads: int = 1) -> _core.Ball
 def file_rows(
     unseen: OutOfBagRows, ballot: _core.Ballot, *, distinct: bool, oob_weight: float, n_threads: int
 ) -> FiledVotes:
-    """File every training row at its leaves by the vote of the trees that have not seen it."""
+    """Assign every training row to its leaves by the vote of the trees that have not seen it."""
     winners, _ = unseen.vote(ballot)
     rows, n_classes = unseen.rows, len(unseen.rows.classes)
     tables = _core.VoteTables(
@@ -46,7 +46,7 @@ def file_rows(
 
 
 def best_oob_weight(filed: FiledVotes, unseen: OutOfBagRows, which: str) -> float:
-    """The weight with the least out-of-bag log-loss, to which the tables are left set."""
+    """The weight with the least out-of-bag log-loss; the tables are set to it."""
     losses = []
     for weight in OOB_WEIGHTS:
         filed.tables.mix(weight)
@@ -99,7 +99,7 @@ class VoteLookUp(OneForest):
 
     @functools.cached_property
     def fallback(self) -> _core.LeafTables:
-        """The frequencies at the leaves, made when first asked for: they are large, and few queries need them."""
+        """The frequencies at the leaves, made on first use: they are large, and few queries need them."""
         return frequency_tables(self.forest, Raw(), self.oob_weight, self.n_threads)
 
     @functools.cached_property
@@ -157,7 +157,7 @@ class VoteLookUp(OneForest):
     def check_updatable(self) -> None:
         if not self.oob_weight > 0:
             raise ValueError(
-                f"oob_weight_={self.oob_weight!r}: leaves look at the rows of their samples alone, so that later rows "
+                f"oob_weight_={self.oob_weight!r}: leaves use only the rows of their samples, so later rows "
                 "would change nothing: fit with oob_weight=1.0"
             )
 
@@ -179,11 +179,13 @@ class VoteLookUp(OneForest):
     # Several in one.
 
     def joined(self, others: Sequence[VoteLookUp], prior: Floats, class_weights: Floats) -> VoteLookUp:
-        """Leaves keep the rows that they were filed with: by the votes of their own forest."""
+        """Leaves keep their rows, assigned by the votes of their own forest."""
         every = [self, *others]
         weights = {one.oob_weight for one in every}
         if len(weights) > 1:
-            raise ValueError(f"the models weigh out-of-bag rows by {sorted(weights)}: fit them with one oob_weight")
+            raise ValueError(
+                f"the models have different weights of out-of-bag rows, {sorted(weights)}: fit them with one oob_weight"
+            )
         forest = Forest.joined([one.forest for one in every])
         tables = _core.VoteTables.joined([one.filed.tables for one in every], self.oob_weight)
         return replace(self, forest=forest, filed=FiledVotes(tables, make_ballot(forest, prior)), prior=prior)

@@ -1,4 +1,4 @@
-"""A forest: many trees packed in one object, and what can be asked of all of them at once."""
+"""A forest: many trees packed in one object, and operations on all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
 
-# The arrays of the core's state that make the splits of a forest, and the numbers of their entries per tree.
+# The arrays of the core's state with the splits of a forest, and the numbers of their entries per tree.
 _SPLITS = ("feature", "threshold", "n_children", "child_nodes", "missing_branch", "n_categories", "category_branch")
 
 # Those that only forests with oblique splits have.
@@ -32,7 +32,7 @@ _BOOTSTRAPS: dict[str | bool, _core.Bootstrap] = {
 
 
 class Forest(Savable, Sequence[Tree]):
-    """The trees of an ensemble, some ten bytes a node; ``forest[i]`` unpacks a :class:`Tree`.
+    """The trees of an ensemble, about ten bytes per node; ``forest[i]`` unpacks a :class:`Tree`.
 
     Inner nodes' counts are the sums of their leaves', so only leaves are kept, each with the classes that occur there.
     """
@@ -89,12 +89,12 @@ class Forest(Savable, Sequence[Tree]):
 
     @functools.cached_property
     def facts(self) -> packed.Facts:
-        """What model files compare with other parts of a model."""
+        """The facts that model files compare with other parts of a model."""
         return packed.facts_of(self.core.state())
 
     @functools.cached_property
     def structure(self) -> bytes:
-        """Equal for forests with the same splits, whatever their counts."""
+        """Equal for forests with the same splits, regardless of counts."""
         state = self.core.state()
         digest = hashlib.blake2b(digest_size=16)
         for name in (*_SPLITS, *(name for name in _PROJECTION if name in state)):

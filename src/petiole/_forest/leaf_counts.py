@@ -1,7 +1,7 @@
-"""Counts that add up: what a batch of rows adds to the leaves of trees, wherever these trees were grown.
+"""Counts that add up: what a batch of rows adds to the leaves of trees.
 
-A tree's structure needs its training rows in one place; its counts do not. Batches are counted one by one, on any
-machine, and their counts are summed.
+Growing a tree needs its training rows in one place; counting does not. Batches are counted one by one, on any machine,
+and their counts are summed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from petiole._table.rows import EncodedRows
 Floats = npt.NDArray[np.float64]
 Copies = Mapping[int, npt.NDArray[Any]]
 
-# Rows times trees that are looked at together: where so many rows are takes fifty megabytes.
+# Rows times trees that are counted together: their positions take fifty megabytes.
 CELLS_AT_ONCE = 1 << 23
 
 
@@ -94,7 +94,7 @@ class ForestCounts:
 class VoteCounts:
     """MOB-ESP's leaf matrices of a batch of rows; ``a + b`` are those of both batches.
 
-    They are kept as narrow arrays, a tenth of what they take while they are asked.
+    They are kept as narrow arrays, a tenth of the memory that they take while in use.
     """
 
     def __init__(self, core: _core.VoteTables) -> None:
@@ -124,7 +124,7 @@ class VoteCounts:
 
 @dataclass(frozen=True)
 class Tally:
-    """What a batch of rows adds to a forest: counts of its leaves and, where asked for, their vote tables."""
+    """What a batch of rows adds to a forest: counts of its leaves and, if requested, their vote tables."""
 
     counts: ForestCounts
     votes: VoteCounts | None = None
@@ -153,8 +153,8 @@ def tally_rows(
     forest : Forest
     rows : EncodedRows
     copies : mapping from tree to array of shape (n_rows,), optional
-        How often each row is in the tree's sample. Rows that are in it count in bag there, all others out of bag. Trees
-        without an entry have seen none of the rows.
+        The number of copies of each row in the tree's sample. Rows in the sample count in bag, others out of bag.
+        Trees without an entry have seen none of the rows.
     distinct : bool
         Whether a row that is in a sample twice counts once.
     ballot : the core's Ballot, optional
@@ -188,7 +188,7 @@ def picked(copies: Copies, selected: Any) -> dict[int, npt.NDArray[Any]]:
 def recounted(
     forest: Forest, counts: ForestCounts, decay: float, n_threads: int, prior: Floats | None = None
 ) -> Forest:
-    """The trees with their counts times ``decay`` plus others; with a prior leaves vote anew."""
+    """The trees with their counts times ``decay`` plus others; with a prior, leaves vote again."""
     return ForestCounts.of(forest).decayed_plus(counts, decay).placed_in(forest, prior, n_threads)
 
 

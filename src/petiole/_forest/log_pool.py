@@ -24,24 +24,24 @@ from petiole.files.savable import Savable
 Floats = npt.NDArray[np.float64]
 
 MAX_ITERATIONS = 100
-# The search sometimes stops after a step that happened to be short. Where a slope is left of more than this share of
-# the loss, it begins again from there.
+# The search sometimes stops after a short step. If a derivative is still more than this share of the loss, it starts
+# again from there.
 SLOPE_LEFT, MAX_SEARCHES = 1e-3, 5
 # Rows whose components are combined together: a call of NumPy for each component would take longer than a single row.
 ROWS_AT_ONCE = 1024
 
 
 class Ridges(NamedTuple):
-    """How strongly weights are held, in nats per squared unit, so that the effect vanishes as rows become many.
+    """The strength of the ridges, in nats per squared unit, so that their effect vanishes with many rows.
 
     Attributes
     ----------
     mean : float
-        Holds the mean weight of a component where it starts.
+        Pulls the mean weight of a component towards its start.
     classes : float
-        Holds the weights of single classes at that mean.
+        Pulls the weights of single classes towards that mean.
     intercepts : float
-        Holds intercepts at zero.
+        Pulls intercepts towards zero.
     """
 
     mean: float = 2.0
@@ -143,10 +143,10 @@ def fit_pool_on(
     n_threads: int = 1,
     ridges: Ridges = Ridges(),  # noqa: B008 - it cannot be changed
 ) -> LogPool:
-    """The same on rows that come in batches: the loss and its slopes are sums over them.
+    """The same on rows in batches: the loss and its gradient are sums over them.
 
     The problem is convex, so a local minimum is the global one. Weights are at least 0 for two reasons. A negative
-    weight would count the answer of a component against itself. And leaving a row out of the counts in which it is
+    weight would reverse the prediction of a component. And leaving a row out of the counts in which it is
     looked up moves them away from its label, so that a difference of two components would reveal the label.
     """
     start = np.repeat(starts[:, np.newaxis], n_classes, axis=1)
@@ -170,7 +170,7 @@ def fit_pool_on(
 
 
 def _least(objective: Callable[[Floats], tuple[float, Floats]], x: Floats, lowest: Floats) -> Floats:
-    """Where a convex function that comes with its slopes is least, at or above the bounds."""
+    """The minimum of a convex function with its gradient, at or above the bounds."""
     for _ in range(MAX_SEARCHES):
         found = minimize(
             objective,
@@ -180,7 +180,7 @@ def _least(objective: Callable[[Floats], tuple[float, Floats]], x: Floats, lowes
             bounds=Bounds(lowest, np.inf),
             options={"maxiter": MAX_ITERATIONS, "ftol": 1e-10},
         )
-        x = np.maximum(found.x, lowest)  # rounding may leave it a trace below
+        x = np.maximum(found.x, lowest)  # rounding may leave it slightly below
         slopes = np.where(x > lowest, np.abs(found.jac), -found.jac)
         if slopes.max() <= SLOPE_LEFT * max(1.0, abs(found.fun)):
             break

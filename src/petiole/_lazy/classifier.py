@@ -1,6 +1,6 @@
-"""Bagged lazy option trees: for every query a search, in every bootstrap sample, for the tests that suit it best.
+"""Bagged lazy option trees: every query starts a search, in every bootstrap sample, for its most informative tests.
 
-There are no trees to keep, so the classifier keeps the training rows.
+No trees are kept; the classifier keeps the training rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from petiole.files import checks
 from petiole.files.checks import fields, require
 
 COUSIN_RULES = {True: "siblings", False: "none", "strict": "strict"}
-# What "auto" tries, and on how many rows at most.
+# The values that "auto" tries, and the largest number of rows on which it tries them.
 CHOICES: dict[str, tuple[float, ...]] = {
     "gain_prior": (0, 10, 100, 1000),
     "min_samples_leaf": (2, 5, 10, 20, 50),
@@ -43,10 +43,10 @@ MOST_SAVED_SAMPLES = 10_000
 class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
     """Bagged lazy option trees, B-LOTs (Margineantu & Dietterich 2002).
 
-    A lazy tree is grown when a query arrives and for that query alone: a path of tests that are all true for it, to the
-    training rows that satisfy them all. An option tree follows several good tests at every node and averages what they
-    lead to. Bagging averages over bootstrap samples. So a query that lies between others gets its own probabilities,
-    while an ordinary tree gives all queries in a leaf the same.
+    A lazy tree is grown for a single query, when the query arrives: a path of tests that are all true for the query,
+    to the training rows that satisfy all of them. An option tree follows several good tests at every node and averages
+    the results. Bagging averages over bootstrap samples. So every query gets its own probabilities, while an ordinary
+    tree gives all queries in a leaf the same.
 
     The paper's method takes the tests with the purest children, however small, so its leaves are small and extreme.
     ``gain_prior`` and ``path_prior`` correct that, and ``max_nodes`` keeps the search short; :meth:`paper` is the
@@ -61,27 +61,27 @@ class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
     min_gain : float, default=0.2
         An option needs at least this share of the best option's gain.
     min_samples_leaf : float or "auto", default=2
-        Least weight of the rows that satisfy a test, copies counted.
+        The least weight of the rows that satisfy a test, copies included.
     bootstrap : {"plain", "stratified", False}, default="plain"
         "stratified" draws each class's rows among themselves, rare classes together as in
-        :class:`BaggedPETClassifier`; False asks all rows once.
+        :class:`BaggedPETClassifier`; False uses all rows once.
     cousin_rule : {True, False, "strict"}, default=True
-        True is the paper's rule: where the children of options U and V could each take the other test, the second must
-        not, since both would come to the same rows. False leaves it out. "strict" lets no two nodes of a tree have the
-        same rows, at any depth; which of them is kept depends on the order of search.
+        True is the paper's rule: if the children of options U and V could each take the other test, the second must
+        not, because both would lead to the same rows. False omits the rule. "strict" allows no two nodes of a tree to
+        have the same rows, at any depth; which of them is kept depends on the order of search.
     gain_prior : float or "auto", default=1000
-        Each child's class counts are mixed with so many rows like those of its node before its gain is taken; tiny pure
-        children then gain little. 0 is the paper's method.
+        Each child's class counts are mixed with this many rows like those of its node before its gain is computed, so
+        that tiny pure children gain little. 0 is the paper's method.
     path_prior : float or "auto", default=0.5
         The probabilities of a node are (class counts + path_prior · those of its parent) / (weight + path_prior), from
-        the root (whose parent has 1 / number of classes) to the leaf, which answers. 0 is the paper's method: the class
-        shares of the leaf.
+        the root (whose parent has 1 / number of classes) to the leaf, whose probabilities are predicted. 0 is the
+        paper's method: the class shares of the leaf.
     max_nodes : int or None, default=50
-        Once a tree has so many nodes, further nodes take their best option only; nodes are expanded level by level.
-        Paths that meet in the same rows share a node. None is the paper's method: no limit, and a tree can have
-        thousands.
-        The work for a tree is bounded even so: once the rows of its nodes, 100 more for each, taken once for every
-        option, add up to ten million and a thousand times the rows of the sample, further nodes take their best option.
+        Once a tree has this many nodes, further nodes take their best option only; nodes are expanded level by level.
+        Paths that lead to the same rows share a node. None is the paper's method: no limit, so a tree can have
+        thousands of nodes. The work for a tree is bounded in any case: each option is charged the rows of its node
+        plus 100, and once the sum reaches ten million plus a thousand times the rows of the sample, further nodes take
+        their best option only.
     categorical_features : "from_dtype", list of names, indices or mask, default="from_dtype"
         Which columns are categorical.
     weights : {"auto", "relative", "counts"}, default="auto"
@@ -93,13 +93,13 @@ class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
     n_jobs : int or None, default=None
         Threads, for predictions too; the result does not depend on their number.
     verbose : int, default=0
-        1 reports about once a second how far a long prediction is.
+        1 prints the progress of long predictions about once a second.
 
     Attributes
     ----------
     classes_ : array of the class labels
     min_samples_leaf_, gain_prior_, path_prior_ : float
-        The values in use. "auto" takes the one of a few with the least out-of-bag log-loss (on 500 rows at most).
+        The values in use. "auto" chooses among a few by the least out-of-bag log-loss (on at most 500 rows).
     training_ : EncodedRows
         The encoded training rows.
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -161,7 +161,7 @@ class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
         require(training.classes.tolist() == state["classes_"].tolist(), "training_: must have the same classes")
         same = np.array_equal(training.n_categories, encoder.n_categories)
         require(same, "training_: must have the columns of encoder_")
-        most = MOST_SAVED_SAMPLES  # samples are not in the file, but drawn again
+        most = MOST_SAVED_SAMPLES  # samples are not stored in the file but drawn again
         require(self._n_samples() <= most, f"n_estimators={self.n_estimators!r}: files hold at most {most:,}")
         what = f"{self._n_samples():,} samples of {len(training):,} rows"
         checks.check_memory(4 * self._n_samples() * len(training), what)
@@ -203,19 +203,19 @@ class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
 
     @classmethod
     def paper(cls, **overrides: Any) -> LazyOptionTreesClassifier:
-        """B-LOTs as published: a child's gain whatever its size, class shares of the leaves as they are, no limit."""
+        """B-LOTs as published: gains regardless of the size of children, class shares of the leaves, no limit."""
         return cls(**{"gain_prior": 0.0, "path_prior": 0.0, "max_nodes": None, **overrides})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model: keep the training rows, and choose the parameters that are "auto".
+        """Fit the model: store the training rows, and choose the parameters that are "auto".
 
         Parameters
         ----------
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            How much each row counts beside the others, see the parameter ``weights``; one of weight 0 is absent. Which
-            rows are drawn does not depend on it.
+            How much each row counts relative to the others; see the parameter ``weights``. A row of weight 0 is
+            ignored. The bootstrap samples do not depend on weights.
         """
         self._check_parameters()
         X = settled(X)
@@ -245,18 +245,18 @@ class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
         return self
 
     def explain(self, x: Any, *, trees: Sequence[int] | None = None) -> LazyExplanation:
-        """The option paths of one query: their tests, class counts and shares of the answer.
+        """The option paths of one query: their tests, class counts and shares of the prediction.
 
         Parameters
         ----------
         x : one row, in the form of the training data: a list, an array, a pandas series or a data frame of one row
         trees : list of int, default: all
-            Numbers of the bootstrap samples to look at, from 0.
+            The numbers of the bootstrap samples to explain, from 0.
 
         Returns
         -------
         LazyExplanation
-            ``paths``, ``probabilities``, ``plot()``; printing it shows the paths that count most.
+            ``paths``, ``probabilities``, ``plot()``; printing it shows the paths with the largest shares.
         """
         check_is_fitted(self)
         row = encode_queries(self, _as_one_row(x))
@@ -302,7 +302,7 @@ class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
         return {name: getattr(self, f"{name}_") for name in CHOICES}
 
     def _choose_values(self, trees: _core.LazyOptionTrees, training: EncodedRows, seed: int) -> dict[str, float]:
-        """One parameter after another, the value with the least out-of-bag log-loss; of equals the first."""
+        """For one parameter after another, the value with the least out-of-bag log-loss; in a tie, the first."""
         given = {name: getattr(self, name) for name in CHOICES}
         values = {name: CHOICES[name][1] if value == "auto" else float(value) for name, value in given.items()}
         n_rows = len(training)
@@ -341,7 +341,7 @@ class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
 
     @functools.cached_property
     def _trees(self) -> _core.LazyOptionTrees:
-        """Set by ``fit``; after unpickling, which leaves it behind, made again from the training rows."""
+        """Set by ``fit``; not pickled, but made again from the training rows."""
         return self._make_trees(self.training_, self.seed_)
 
     def _options(self, values: dict[str, float]) -> _core.LazyTreeOptions:

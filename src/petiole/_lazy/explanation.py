@@ -1,4 +1,4 @@
-"""Explanation of the answers of lazy option trees: the paths of one query, as text and as a picture."""
+"""Explanation of predictions of lazy option trees: the paths of one query, as text and as a picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-MAX_PATHS = 100_000  # more would not be read
+MAX_PATHS = 100_000  # more would be too many to read
 SIGNS = (">", "<", "≠")
 
 
@@ -39,12 +39,12 @@ class OptionTest:
 
 @dataclass(frozen=True)
 class OptionPath:
-    """A way from the root of a tree to a leaf.
+    """A path from the root of a tree to a leaf.
 
     Attributes
     ----------
     tree : int
-        Which of the bootstrap samples.
+        The number of the bootstrap sample.
     tests : tuple of OptionTest
         In the order in which they were chosen.
     class_counts : array of shape (n_classes,)
@@ -52,7 +52,7 @@ class OptionPath:
     probabilities : array of shape (n_classes,)
         The class probabilities of the leaf.
     share : float
-        How much it counts in the answer; the shares of all paths sum to 1.
+        Its share of the prediction; the shares of all paths sum to 1.
     """
 
     tree: int
@@ -87,7 +87,7 @@ class OptionGraph:
 
     @functools.cached_property
     def n_paths(self) -> npt.NDArray[np.float64]:
-        """How many paths lead from each node to a leaf."""
+        """The number of paths from each node to a leaf."""
         counts = np.zeros(self.n_nodes)
         # A child is lighter than its parent.
         for node in np.argsort(self.class_counts.sum(axis=1), kind="stable"):
@@ -120,7 +120,7 @@ class LazyExplanation:
     paths : list of OptionPath
         All paths, the largest share first.
     probabilities : array of shape (n_classes,)
-        The answer: the mean of the paths' probabilities, weighted by their shares.
+        The prediction: the mean of the paths' probabilities, weighted by their shares.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class LazyExplanation:
         return OptionTest(feature, self._feature_names[feature], sign, shown, gain)
 
     def __str__(self) -> str:
-        """The ten paths that count most."""
+        """The ten paths with the largest shares."""
         lines = [str(path) for path in self.paths[:10]]
         if len(self.paths) > 10:
             lines.append(f"... and {len(self.paths) - 10:,} more paths in {len(self.trees)} trees")
@@ -191,9 +191,9 @@ class LazyExplanation:
     ) -> Axes:
         """Draw one tree, as in figure 1.1 of Margineantu & Dietterich (2002).
 
-        A branch carries a test that is true for the query. A box shows the rows n that satisfy all tests on the way
-        to it, their classes as a bar and, at the end of a path, the counts of the classes and the path's share of the
-        tree's answer.
+        Each branch has a test that is true for the query. A box shows the number n of rows that satisfy all tests on
+        the path to it, their classes as a bar and, at the end of a path, the class counts and the path's share of the
+        tree's prediction.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class LazyExplanation:
 
 
 class _DrawnTree:
-    """The graph unfolded to a tree, as far as it is drawn; it has of a ``Tree`` what a picture needs."""
+    """The part of the graph that is drawn, as a tree, with the attributes of a ``Tree`` that a drawing needs."""
 
     def __init__(self, explanation: LazyExplanation, graph: OptionGraph, max_depth: int | None) -> None:
         self.boxes: list[drawing.Box] = []

@@ -1,4 +1,4 @@
-"""Logistic regressions that are each fitted on all folds but one, with the ridge that answers held-out rows best."""
+"""Logistic regressions that are each fitted on all folds but one, with the best ridge for held-out rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from petiole._linear.plan import LinearPlan
 from petiole._linear.solver import Axes, FoldedLoss
 from petiole._table.rows import EncodedRows
 
-# Limits of rows × axes × classes, of rows × classes and of rows × features, and the rows that are taken in any case.
+# Limits of rows × axes × classes, of rows × classes and of rows × features, and the least number of rows.
 MOST_PRODUCTS, MOST_SCORES, MOST_CELLS, ROWS_ANYWAY = 10_000_000, 1_000_000, 20_000_000, 100
 
 
@@ -27,7 +27,7 @@ class LinearFolds(NamedTuple):
     Attributes
     ----------
     models : list of LinearModel
-        One per fold, fitted without its rows; all have the same features. ``CrossFitted`` asks each about these rows.
+        One per fold, fitted without its rows; all have the same features. In ``CrossFitted`` each predicts these rows.
     strength : float
         The ridge of all models.
     losses : dict from a strength that was tried to the mean held-out log-loss in nats
@@ -45,7 +45,7 @@ class LinearFolds(NamedTuple):
 def fit_linear_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> LinearFolds:
     """Fit a model for each fold, on the other folds' rows.
 
-    ``fold_of`` says of each row which fold holds it out, from 0; with a single fold nothing would be left to fit on.
+    ``fold_of`` has the fold that holds out each row, from 0; there must be more than one fold.
     The features are learned from all rows, without their labels.
     """
     encoding, chosen = _learn_encoding(plan, rows)
@@ -54,9 +54,9 @@ def fit_linear_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
 
 
 def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> LinearFolds:
-    """The same with Gaussian kernels as features, of the width by which held-out rows are answered best.
+    """The same with Gaussian kernels as features, with the best width for held-out rows.
 
-    Widths are multiples of the median distance between landmarks. They are tried one after the other, until one is no
+    Widths are multiples of the median distance between landmarks. They are tried one after another, until one is not
     better than the last.
     """
     base, chosen = _learn_encoding(plan, rows)
@@ -78,7 +78,7 @@ def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
 
 
 def _learn_encoding(plan: LinearPlan, rows: EncodedRows) -> tuple[LinearEncoding, npt.NDArray[np.intp]]:
-    """The features, and the rows that can be afforded with so many of them."""
+    """The features, and the number of rows that can be used with this many features."""
     chosen = _sample(len(rows), plan.most_rows, plan.seed)
     encoding = LinearEncoding.learn(plan, rows.take(chosen))
     affordable = _affordable_rows(encoding.n_features, len(rows.classes))
@@ -93,7 +93,7 @@ def _sample(n_rows: int, most: int, seed: int) -> npt.NDArray[np.intp]:
 
 
 def _affordable_rows(n_features: int, n_classes: int) -> int:
-    """How many rows a search may have. There are no more axes than features, and no more than rows."""
+    """The largest number of rows of a search. There are no more axes than features, and no more than rows."""
     by_features = MOST_PRODUCTS / (max(n_features, 1) * n_classes)
     by_rows = (MOST_PRODUCTS / n_classes) ** 0.5
     limits = max(by_features, by_rows), MOST_SCORES / n_classes, MOST_CELLS / max(n_features, 1)
@@ -103,8 +103,8 @@ def _affordable_rows(n_features: int, n_classes: int) -> int:
 class _Problem:
     """The folds' losses, and the held-out rows by which ridges are compared.
 
-    To the rows belongs one more of every class, at the mean of all features, which weigh one row together. So a class
-    that all rows of a fit lack has a probability nevertheless, as by an m-estimate with m = 1.
+    One more row of every class is added, at the mean of all features; together they have the weight of one row. So a
+    class without rows in a fit has a probability above 0, as with an m-estimate with m = 1.
     """
 
     def __init__(self, features: Floats, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> None:
@@ -118,7 +118,7 @@ class _Problem:
         self.loss = FoldedLoss(self.axes, labels, np.column_stack([fitted, np.tile(of_class, (n_folds, 1))]), n_classes)
 
     def path(self, plan: LinearPlan) -> Iterator[Floats]:
-        """The unknowns of one ridge after the other; each search begins where the last one ended."""
+        """The unknowns of one ridge after another; each search begins where the last one ended."""
         unknowns = np.zeros(self.loss.shape)
         for strength in plan.strengths:
             unknowns = self.loss.minimum(strength, unknowns, plan.slope_left)
@@ -144,7 +144,7 @@ class _Found(NamedTuple):
 
 
 def _search(plan: LinearPlan, problem: _Problem) -> _Found:
-    """Try ridges one after the other, until held-out loss rises."""
+    """Try ridges one after another, until the held-out loss rises."""
     losses: dict[float, float] = {}
     best, chosen, waited = np.zeros(problem.loss.shape), plan.strengths[0], 0
     for strength, unknowns in zip(plan.strengths, problem.path(plan), strict=True):

@@ -15,16 +15,17 @@ from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.files.savable import Savable
 
-# A category, or missing values, have an indicator if so many rows have it, and one row in so many.
+# A category, or missing values, have an indicator if at least this many rows have it, and at least one row in this
+# many.
 LEAST_ROWS, LEAST_SHARE = 5.0, 0.01
-# In place of an indicator: a number that is present needs none, and a row whose category is too rare to have one counts
-# as average.
+# In place of an indicator: numbers that are present need none, and rows with a category too rare for one count as
+# average.
 PRESENT, AVERAGE = -1, -2
-# Features with a smaller standard deviation are constant but for rounding.
+# Features with a smaller standard deviation are constant except for rounding.
 LEAST_DEVIATION = 1e-9
-# No feature is as large before it is divided by its unit.
+# All features are smaller than this before they are divided by their units.
 WIDEST_FEATURE = 100.0
-# Products count less than values: their unit is so many standard deviations.
+# The ridge is stronger on products than on values: their unit is this many standard deviations.
 PRODUCT_UNIT = 1 / 0.3
 
 
@@ -110,7 +111,7 @@ def _choose_missing(counts: Floats, least: float, first: int) -> Positions:
 
 @dataclass(frozen=True, eq=False)
 class LinearEncoding(Savable):
-    """Numeric features and indicators, less their means, in their units; what is not known is 0, the mean.
+    """Numeric features and indicators, less their means, in their units; unknown values are 0, the mean.
 
     Attributes
     ----------
@@ -144,7 +145,7 @@ class LinearEncoding(Savable):
 
     @classmethod
     def learn(cls, plan: LinearPlan, rows: EncodedRows) -> Self:
-        """Learn the features from rows, whatever their labels."""
+        """Learn the features from rows, without their labels."""
         matrix, weights = rows.matrix.astype(np.float64, copy=False), rows.weights_or_ones()
         numbers = np.flatnonzero(rows.n_categories == 0)
         numeric = NumericFeatures.learn(matrix, numbers, weights, ranks=plan.ranks, products=plan.degree == 2)

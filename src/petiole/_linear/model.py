@@ -1,4 +1,4 @@
-"""A logistic regression that is fitted."""
+"""A fitted logistic regression."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from petiole.files import checks
 from petiole.files.checks import fields, require
 from petiole.files.savable import Savable
 
-# The features of so many cells are made at once.
+# The number of cells whose features are computed at once.
 CELLS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class LinearModel(Savable):
-    """softmax(intercepts + features · coefficients): a tree that is nothing but a root, whose leaf is linear.
+    """softmax(intercepts + features · coefficients): a tree that consists of a root only, with a linear leaf.
 
     Attributes
     ----------
     encoding : LinearEncoding or KernelEncoding
-        How features are made of encoded rows.
+        The features of encoded rows.
     coefficients : array of shape (n_features, n_classes)
     intercepts : array of shape (n_classes,)
     """

@@ -19,19 +19,19 @@ Positions = npt.NDArray[np.int64]
 QUARTILES, DECILES = (0.25, 0.5, 0.75), tuple(np.arange(11) / 10)
 # The distance of the quartiles of a normal distribution, in standard deviations.
 NORMAL_QUARTILES = 1.349
-# Squashed values stay within this many standard deviations. Nothing changes by squashing beyond the second number.
+# Squashed values stay within this many standard deviations. Beyond the second number, squashing changes nothing.
 WIDEST, FARTHEST = 3.0, 1e6
-# Pairs are multiplied only if they are at most so many, and four rows or more come to each.
+# Pairs are multiplied only if there are at most this many, with at least four rows for each.
 FREE_PAIRS, MOST_PAIRS, ROWS_PER_PAIR = 60, 820, 4
 
 
 @dataclass(frozen=True, eq=False)
 class NumericFeatures(Savable):
-    """What becomes of numeric columns: squashed values, then ranks, then products of pairs of squashed values.
+    """Features of numeric columns: squashed values, then ranks, then products of pairs of squashed values.
 
     A value is squashed to z / √(1 + (z/3)²), where z counts robust standard deviations from the median: values near
-    the median hardly change, and a far one counts three standard deviations at most (as in RealMLP, Holzmüller et al.
-    2024). Its rank is interpolated between the deciles of the column.
+    the median hardly change, and extreme ones count as at most three standard deviations (as in RealMLP, Holzmüller et
+    al. 2024). Its rank is interpolated between the deciles of the column.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class NumericFeatures(Savable):
         """The features of rows; NaN where a value is missing."""
         values = matrix[:, self.columns].astype(np.float64)
         ranks = _ranks(values[:, : len(self.deciles)], self.deciles)
-        with np.errstate(over="ignore"):  # of values at the ends of what a double holds; halves cannot overflow
+        with np.errstate(over="ignore"):  # for values near the limits of doubles; halves cannot overflow
             deviations = (values / 2 - self.centers / 2) / (self.scales / 2)
         deviations = np.clip(deviations, -FARTHEST, FARTHEST)
         squashed = deviations / np.sqrt(1 + (deviations / WIDEST) ** 2)

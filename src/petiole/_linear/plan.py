@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from petiole._validation import check_choice, check_number, check_whole
 
-# Half decades, from little more than the base rates to nearly no ridge.
+# Half decades, from almost constant base rates to almost no ridge.
 STRENGTHS = tuple(10.0 ** (-step / 2) for step in range(1, 11))
 
 
@@ -17,21 +17,21 @@ class LinearPlan:
     Attributes
     ----------
     degree : {1, 2}
-        With 2 there are also squares and products of pairs of numeric columns, if rows allow so many.
+        With 2 there are also squares and products of pairs of numeric columns, if there are enough rows.
     ranks : bool
         Whether numeric columns enter a second time, by the ranks of their values.
     strengths : tuple of float
         The ridges to choose from, in nats per row and squared unit, in falling order.
     patience : int
-        The ridges are tried one after the other until so many in a row were no better than the best.
+        The ridges are tried one after another until this many in a row were not better than the best.
     widths : tuple of float
         Those of kernels to choose from, in typical distances between rows.
     n_landmarks : int
-        There are no more kernels than these.
+        The largest number of kernels.
     slope_left : float
-        A search ends when no slope is larger, per row and in units that suit all unknowns.
+        A search ends when no derivative is larger, per row and in units that suit all unknowns.
     most_rows : int
-        No fit has more rows; a random sample is drawn of longer data.
+        The most rows of a fit; from larger data a random sample is drawn.
     floor : float
         Held-out probabilities are raised to this when ridges are compared.
     seed : int

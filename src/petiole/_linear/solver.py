@@ -8,7 +8,7 @@ where w_fi is 0 for the rows that the fold holds out. The folds share the rows a
 
 A ridge does not change when the features are rotated. So the features are first expressed by their principal axes, of
 which there are no more than rows, however many columns there are. Along them the curvature of the loss is known well
-enough to give all unknowns a common scale, which makes the search short.
+enough to give all unknowns a common scale, which shortens the search.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 # Axes along which the features vary less than this share of the largest variance are rounding errors.
 LEAST_VARIANCE = 1e-10
-# When a search ends in any case.
+# The largest number of steps.
 MOST_ITERATIONS = 100
 
 

@@ -28,24 +28,24 @@ Floats = NDArray[np.float64]
 SCALAR_TYPES = (str, numbers.Real, Decimal, np.bool_)
 CATEGORICAL_TYPES = (str, bool, np.bool_)
 MISSING = float("nan")
-TRIED_TEXTS = 100  # distinct ones; without a digit in them no other is looked at
-LEAST_TEXTS = 10  # distinct texts of a column in which numbers and dates are looked for
-MOST_STRAYS = 0.1  # of the texts may be no numbers, or it is a column of names
+TRIED_TEXTS = 100  # distinct texts; if none of them has a digit, no others are examined
+LEAST_TEXTS = 10  # the most distinct texts of a column that are examined for numbers and dates
+MOST_STRAYS = 0.1  # the largest share of texts that are not numbers; with more it is a column of names
 
 
 @dataclass(frozen=True)
 class Column:
-    """The values of one column as they came, with what its dtype says about them."""
+    """The values of one column as passed, with what follows from its dtype."""
 
     name: str | int  # the index where the table has no names
     values: NDArray[Any]  # 1-D, any dtype; missing is NaN, None, pandas.NA or pandas.NaT
-    categorical_by_dtype: bool | None = None  # None: the dtype does not tell, so the values decide
+    categorical_by_dtype: bool | None = None  # None: the values decide, because the dtype does not
     positions: NDArray[np.intp] | None = None  # of each row's value in values; None: one value per row
     holds_dates: bool = False  # as days since the first of January 1970
-    holds_texts: bool = False  # by its dtype, which is not that of categories
+    holds_texts: bool = False  # by its dtype, if it is not a categorical one
 
     def spread(self, per_value: NDArray[Any]) -> NDArray[Any]:
-        """Turn what was worked out for each value into one entry per row."""
+        """Turn results for each distinct value into one entry per row."""
         return per_value if self.positions is None else per_value[self.positions]
 
     def __str__(self) -> str:
@@ -156,7 +156,7 @@ def warn_of_texts(column: Column) -> None:
 
 
 def _count_texts(column: Column) -> Counter[str]:
-    """How often each text occurs that does not mean "missing"."""
+    """The number of occurrences of each text that does not mean "missing"."""
     values = column.values.tolist()
     times = [1] * len(values) if column.positions is None else np.bincount(column.positions, minlength=len(values))
     counts: Counter[str] = Counter()
@@ -271,7 +271,7 @@ def missing_types() -> frozenset[type]:
 
 
 def check_dtype(column: Column) -> None:
-    """Refuse the dtypes that hold neither numbers nor names."""
+    """Refuse dtypes of neither numbers nor names."""
     kind = column.values.dtype.kind
     if kind == "c":
         raise complex_not_supported(str(column))
@@ -280,7 +280,7 @@ def check_dtype(column: Column) -> None:
 
 
 def check_scalars(types: set[type], column: Column) -> None:
-    """Refuse columns of objects that hold anything but strings, numbers, truth values and missing values."""
+    """Refuse columns of objects other than strings, numbers, truth values and missing values."""
     for type_ in types - missing_types():
         if issubclass(type_, (complex, np.complexfloating)):
             raise complex_not_supported(str(column))
@@ -334,7 +334,7 @@ def _distinct_objects(column: Column) -> set[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Turn numpy's scalars into Python's, so that the categories print alike wherever they came from."""
+    """Convert numpy's scalars to Python's, so that categories from any source print in the same way."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -1,4 +1,4 @@
-"""Texts that are dates or times: which spelling a column has, and the dates in it."""
+"""Texts that are dates or times: recognition of the spelling of a column, and parsing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATTERNS = (
     *(day + hours for hours in _HOURS for day in (*_DAYS, *_NAMED)),
     *("%Y-%m", "%H:%M", "%H:%M:%S"),
 )
-# Another reading of the same texts, if no day is beyond the twelfth.
+# The other interpretation of the same texts, if no day is beyond the twelfth.
 _SWAPPED = (("%m/%d/", "%d/%m/"), ("%m-%d-", "%d-%m-"))
 TRIED = 50  # texts from which a spelling is guessed
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -35,7 +35,7 @@ class DateFormat:
     pattern: str
 
     def parse(self, text: str) -> float | None:
-        """Days since the first of January 1970, by the clock on the wall; None if the text is no date."""
+        """Days since the first of January 1970, in local time; None if the text is not a date."""
         try:
             if self.pattern == ISO:
                 found = datetime.datetime.fromisoformat(text.strip())
@@ -50,7 +50,7 @@ class DateFormat:
 
 
 def days_since_epoch(moment: datetime.date) -> float:
-    """A date or a moment as days; a time zone is left out, so that hours are those of the clock there.
+    """A date or a moment as days; time zones are ignored, so hours are local hours.
 
     >>> days_since_epoch(datetime.date(1970, 1, 3))
     2.0

@@ -20,7 +20,7 @@ def _months(days: Floats) -> NDArray[np.int64]:
     return months
 
 
-# What days since the first of January 1970 (a Thursday) say. Monday is 1.
+# Parts of a date, from days since the first of January 1970 (a Thursday). Monday is 1.
 PARTS: dict[str, Callable[[Floats], NDArray[Any]]] = {
     "days": lambda days: days,
     "year": lambda days: 1970 + _months(days) // 12,

@@ -62,7 +62,9 @@ def _check_saved_column(column: Any) -> None:
         require(known and known == column["parts"], f"parts: must be some of {[*PARTS]}, in this order")
     elif part == "categories":
         checks.labels(column["categories"])
-        sorts = column["categories"].dtype.kind in "biuf"  # such categories are searched, others are looked up
+        sorts = (
+            column["categories"].dtype.kind in "biuf"
+        )  # categories of these types use binary search, others a dictionary
         require(not sorts or checks.increasing(column["categories"]), "categories must be sorted")
 
 
@@ -92,7 +94,7 @@ class FeatureEncoder(Savable):
     n_categories : int32 array
         Number of categories of each feature, 0 for a numeric one.
     table_format : dict or None
-        How the cells of a file were read, if the table came from one.
+        How the cells were read, if the table was read from a file.
 
     Examples
     --------
@@ -189,7 +191,7 @@ class FeatureEncoder(Savable):
         return parts
 
     def value_text(self, feature: int, value: float) -> str:
-        """A cell of the matrix as people write it: the name of a category, a date, a number.
+        """A cell of the matrix as text: the name of a category, a date, a number.
 
         >>> encoder, matrix = FeatureEncoder.fit([[1.5, "red"], [2.5, "blue"], [None, "red"]])
         >>> encoder.value_text(0, 1.5), encoder.value_text(1, 1.0), encoder.value_text(0, float("nan"))
@@ -277,7 +279,7 @@ def _with_parts(matrix: Array, dates: dict[int, Array]) -> Array:
 
 
 def _format_of(X: Any) -> dict[str, Any] | None:
-    """How the file was read that a frame of pandas comes from."""
+    """How the file of a pandas frame was read."""
     attributes = getattr(X, "attrs", None)
     found = attributes.get(ATTRIBUTE) if isinstance(attributes, dict) else None
     return found if isinstance(found, dict) else None

@@ -23,8 +23,8 @@ Names = list[str] | None
 
 CATEGORICAL_DTYPES = (nw.String, nw.Boolean, nw.Categorical, nw.Enum)
 UNSUPPORTED_DTYPES = (nw.Binary,)
-MANY_ROWS = 10_000  # from here on, frame libraries find distinct values sooner than Python does
-LARGE_WHEN_DENSE = 1_000_000_000  # bytes of a sparse matrix made dense, of which a warning is due
+MANY_ROWS = 10_000  # from here on, frame libraries find distinct values faster than Python
+LARGE_WHEN_DENSE = 1_000_000_000  # bytes of a dense copy of a sparse matrix, above which there is a warning
 MICROSECONDS_OF_DAY = 86_400_000_000
 LARGEST_EXACT_INTEGER = 2**53  # beyond it, neighbouring integers share one float64
 
@@ -76,7 +76,7 @@ def _dense(X: Any) -> Array:
 
 
 def row_blocks(X: Any) -> list[slice]:
-    """Rows that are made dense together, so that predictions need little memory; all rows of what is not sparse."""
+    """Blocks of rows that are made dense together, to save memory in predictions; one block if X is not sparse."""
     n_rows, n_columns = X.shape
     at_once = max(1, LARGE_WHEN_DENSE // (8 * max(1, n_columns)) // 8)
     return [slice(begin, begin + at_once) for begin in range(0, n_rows, at_once)]
@@ -93,13 +93,13 @@ def iter_columns(table: Table, names: Names) -> Iterator[Column]:
 
 
 def is_ready(X: Array) -> bool:
-    """Whether the core can read this array where it lies: native floats in two dimensions, at any stride."""
+    """Whether the core can read this array without a copy: native floats in two dimensions, at any stride."""
     dtype = X.dtype
     return X.ndim == 2 and dtype.char in "fd" and dtype.isnative and X.flags.aligned and X.size > 0
 
 
 def as_float_matrix(array: Array) -> Array:
-    """Convert an array of numbers to native float32 or float64; what is already that is returned as it is."""
+    """Convert an array of numbers to native float32 or float64, without a copy if it is one already."""
     if is_ready(array):
         return array
     dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize <= 4 else np.float64
@@ -144,7 +144,7 @@ def as_array(data: Any) -> Array:
     except ValueError as error:
         raise ValueError(f"{error} Give every row the same number of values.") from None
     if array.dtype.kind in "US" and not hasattr(data, "dtype"):
-        # numpy has spelled the numbers, None and NaN of a mixed list as strings: read it once more.
+        # numpy has converted the numbers, None and NaN of a mixed list to strings: read it again as objects.
         return np.asarray(data, dtype=object)
     # StringDType (numpy 2) knows missing strings, which only objects can carry through
     return array.astype(object) if array.dtype.kind == "T" else array
@@ -169,7 +169,7 @@ def days_of(series: Any) -> NDArray[np.float64]:
         clock = [None if one is None else one.hour + one.minute / 60 + one.second / 3600 for one in series.to_list()]
         return np.array(clock, dtype=np.float64)
     if series.dtype == nw.Datetime:
-        series = series.dt.replace_time_zone(None)  # hours are those of the clock there
+        series = series.dt.replace_time_zone(None)  # local hours
     is_duration = series.dtype == nw.Duration
     counted = series.dt.total_microseconds() if is_duration else series.dt.timestamp("us")
     microseconds = _with_nulls(counted, np.nan, np.asarray(_without_nulls(counted).to_numpy(), dtype=np.float64))
@@ -191,7 +191,7 @@ def _read_frame(frame: nw.DataFrame[Any]) -> tuple[Table, Names]:
     names = columns if all(isinstance(name, str) for name in columns) else None
     dtypes = set(frame.schema.values())
     if dtypes == {nw.Float64()} or dtypes == {nw.Float32()}:
-        # pandas hands out the block it stores, without a copy
+        # pandas returns the block that it stores, without a copy
         return frame.to_numpy(), names
     return frame, names
 
@@ -236,7 +236,7 @@ def _values(series: Any) -> Array:
 def _distinct_values(series: Any) -> tuple[Array, NDArray[np.intp]]:
     """Return the distinct values, None last, and the position of each row's value among them.
 
-    The frame library finds them without a Python object per row, which pays off as soon as rows are many.
+    The frame library finds them without a Python object per row, which is faster for many rows.
     """
     present = _without_nulls(series).alias("value")  # old narwhals needs a name here
     distinct = present.unique().to_list()

@@ -12,7 +12,7 @@ from petiole._table.frames import Array
 from petiole._table.labels import Codes, check_weights, encode_labels, label_codes
 from petiole._table.rows import rows_that_count
 
-# How far a row may be from 1: single precision and printed figures round, other things are mistakes.
+# How far the sum of a row may be from 1: more than the rounding of single precision and printed figures is a mistake.
 SUM_TOLERANCE = {np.dtype(np.float16): 1e-2, np.dtype(np.float32): 1e-4}
 DOUBLE_TOLERANCE = 1e-6
 
@@ -53,7 +53,7 @@ class Judged:
 def check_judged(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> Judged:
     """Check labels, probabilities and weights against each other; an error names the row and the remedy.
 
-    ``labels`` says which class each column of ``proba`` belongs to; by default the sorted labels of ``y_true``.
+    ``labels`` has the class of each column of ``proba``; by default the sorted labels of ``y_true``.
 
     >>> judged = check_judged(["no", "yes"], [[0.9, 0.1], [0.4, 0.6]])
     >>> judged.proba_of_truth
@@ -92,7 +92,7 @@ def check_probabilities(proba: Any, *, parameter: str = "proba") -> Floats:
     table = array.astype(np.float64, copy=False)
     _check_entries(table, parameter)
     _check_sums(table, SUM_TOLERANCE.get(array.dtype, DOUBLE_TOLERANCE), parameter)
-    rounded_off = table.min() < 0 or table.max() > 1  # 1 - p where p came out a bit above 1
+    rounded_off = table.min() < 0 or table.max() > 1  # 1 - p for a p slightly above 1
     return np.clip(table, 0.0, 1.0) if rounded_off else table
 
 

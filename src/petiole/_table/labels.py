@@ -19,7 +19,7 @@ Codes = NDArray[np.int32]
 
 
 def shuffled_by_class(codes: NDArray[Any], random: np.random.Generator) -> NDArray[np.intp]:
-    """The positions of all rows, class after class, shuffled within each: the order in which folds are dealt.
+    """The positions of all rows, class by class, shuffled within each: the order in which folds are assigned.
 
     >>> shuffled_by_class(np.array([1, 0, 1, 0]), np.random.default_rng(0))
     array([1, 3, 2, 0])
@@ -71,7 +71,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
 
 
 def check_same_length(n_rows: int, n_labels: int) -> None:
-    """Raise unless X and y have the same number of rows."""
+    """Raise an error unless X and y have the same number of rows."""
     if n_rows != n_labels:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_labels}]. "
@@ -206,7 +206,7 @@ def _unknown_label_type(found: str) -> ValueError:
 
 
 def _warn_if_continuous_in_disguise(n_classes: int, n_labels: int) -> None:
-    # scikit-learn's rule and words; its own check would sort all labels once more
+    # scikit-learn's rule and message; its own check would sort all labels again
     if n_labels > 20 and n_classes > round(0.5 * n_labels):
         warnings.warn(
             "The number of unique classes is greater than 50% of the number of samples. "
@@ -249,7 +249,7 @@ def _bad_weight(weights: Floats, bad: NDArray[np.bool_], remedy: str) -> ValueEr
 
 
 def label_codes(y: Any, classes: Array, parameter: str, remedy: str = "remove these rows") -> Codes:
-    """The codes of labels among known classes; a label that is none of them is an error.
+    """The codes of labels among known classes; any other label is an error.
 
     >>> label_codes(["yes", "no"], np.array(["no", "yes"]), "y")
     array([1, 0], dtype=int32)

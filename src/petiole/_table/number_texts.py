@@ -1,7 +1,7 @@
 """Texts that are numbers: decimal commas, thousands, money, percent signs and units.
 
-A :class:`NumberFormat` says how the cells of a column are spelled. It is found from the cells once, when a model is
-fitted, and read by afterwards.
+A :class:`NumberFormat` describes how the cells of a column are spelled. It is recognised once, when a model is fitted,
+and used afterwards.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# Always missing in a column of numbers, where they can mean nothing else.
+# Always missing in a column of numbers.
 DASHES = frozenset({"-", "--", "—", "–", "."})
 # What pandas takes as missing, and the question mark of the UCI files.
 MISSING_MARKERS = (
     *("", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"),
     *("null", "NULL", "Null", "None", "nan", "NaN", "NAN", "-nan", "-NaN", "NaT"),
 )
-# Of a column of classes: "None" is a class more often than not.
+# For a column of classes, where "None" is usually a class.
 MISSING_LABELS = tuple(marker for marker in MISSING_MARKERS if marker != "None")
 
 DECIMALS, THOUSANDS = (".", ","), ("", ",", ".", " ", "'")
 CURRENCIES = ("$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "CHF")
-# The likeliest first; a group of thousands beside a decimal comma is rarer than either alone.
+# The most likely first; thousands together with a decimal comma are rarer than either alone.
 _SPELLINGS = ((".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 LONGEST = 60  # characters of a number with its unit
 _SPACES = dict.fromkeys(map(ord, "\u00a0\u2009\u202f"), " ") | {ord("−"): "-", ord("’"): "'"}
@@ -54,7 +54,7 @@ class NumberFormat:
         return self == NumberFormat()
 
     def parse(self, text: str) -> float | None:
-        """The number, or None if the text is none in this format."""
+        """The number, or None if the text is not a number in this format."""
         parts = split_affixes(text)
         if parts is None or not self._has_unit(parts[1]):
             return None
@@ -74,7 +74,7 @@ PLAIN = NumberFormat()
 
 
 def split_affixes(text: str) -> tuple[str, str] | None:
-    """The digits of a text with their sign, and what stands before or behind them; None if there are no digits.
+    """The digits of a text with their sign, and the text before or after them; None if there are no digits.
 
     >>> split_affixes("-$1,234.50"), split_affixes("51 years"), split_affixes("(3)"), split_affixes("A4")
     (('-1,234.50', '$'), ('51', 'years'), ('-3', ''), None)
@@ -97,7 +97,7 @@ def split_affixes(text: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class NumberSigns:
-    """What is known of the signs in a file: said by the user, or found elsewhere in the file.
+    """What is known about the signs in a file: given by the user, or found elsewhere in the file.
 
     ``comma_likely`` decides for a decimal comma where "1,234" could be either, ``comma_found`` also for thousands in
     "1.234".
@@ -129,9 +129,9 @@ class NumberSigns:
 
 
 def recognise_numbers(counts: Mapping[str, int], signs: NumberSigns) -> tuple[NumberFormat, bool] | None:
-    """The format in which most of the texts are numbers, and whether another would read all the same texts.
+    """The format in which most of the texts are numbers, and whether another format would read the same texts.
 
-    ``counts`` are how often each text occurs.
+    ``counts`` has the number of occurrences of each text.
 
     >>> recognise_numbers({"1,234.50": 1, "17": 3}, NumberSigns())
     (NumberFormat(decimal='.', thousands=',', unit=''), False)

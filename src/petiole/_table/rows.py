@@ -1,4 +1,4 @@
-"""Rows as the core takes them."""
+"""Rows in the form for the core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_CLASSES = 65_535
 
 @dataclass(frozen=True)
 class EncodedRows(Savable):
-    """Rows as the core takes them: a float matrix, labels as class codes, weights or None.
+    """Rows in the form for the core: a float matrix, labels as class codes, weights or None.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class EncodedRows(Savable):
     labels : array of int32
         Positions among ``classes``.
     weights : array of float64 or None
-        None means that every row has weight 1. No weight is zero: such rows are absent.
+        None means that every row has weight 1. No weight is zero: such rows are left out.
     n_categories : array of int32
         For each column the number of its categories, 0 for numbers.
     classes : array
         The labels as the user wrote them.
     kept : array or None
-        Where these rows are in the user's data; None if they are all of it.
+        The positions of these rows in the user's data; None if they are all of it.
     weight_unit : float
         The weight in the user's data that counts as one row here.
     constraints : Constraints or None
@@ -118,7 +118,7 @@ class EncodedRows(Savable):
 
 
 def rows_that_count(weights: npt.NDArray[np.float64] | None) -> npt.NDArray[np.intp] | None:
-    """The positions of the rows of positive weight; None if there is no other row.
+    """The positions of the rows of positive weight; None if all rows have one.
 
     >>> rows_that_count(np.array([1.0, 0.0, 2.0]))
     array([0, 2])

@@ -1,4 +1,4 @@
-"""How the cells of a table were read, which a model remembers, so that later tables are read in the same way."""
+"""How the cells of a table were read; a model stores it, so that later tables are read in the same way."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class TableFormat:
     Attributes
     ----------
     decimal : str or None
-        The decimal sign of the file, where it was said or found.
+        The decimal sign of the file, if it was given or recognised.
     missing : tuple of str or None
         The texts that mean a missing value, if the user has named them.
     numbers, dates : dict from column to its format
-        Only columns that are not spelled as the rest of the file.
+        Only columns that are not spelled like the rest of the file.
     strays : tuple of str
         Columns of numbers or dates in which a few cells are neither, and count as missing.
     target, target_bins : str or None, tuple of float
@@ -45,7 +45,7 @@ class TableFormat:
         return self.numbers.get(name, PLAIN if self.decimal in (None, ".") else NumberFormat(",", "."))
 
     def as_dict(self) -> dict[str, Any]:
-        """The parts that say something, as lists, dicts and texts."""
+        """The parts that differ from the defaults, as lists, dicts and strings."""
         parts = {
             "decimal": self.decimal,
             "missing": None if self.missing is None else list(self.missing),

@@ -1,4 +1,4 @@
-"""The meaning of weights: how much rows count beside each other, or how often each row occurs.
+"""The meaning of weights: how much rows count relative to each other, or how often each row occurs.
 
 Leaves of at least two rows, Laplace's correction and all other pseudo-counts are measured in rows. Weights come in any
 unit, so one row has to be a weight. Only the ratios of weights matter:
@@ -25,7 +25,7 @@ MEANINGS = ("auto", "relative", "counts")
 # Sums of weights have some sixteen digits. Weights below this share of the largest are raised to it: any smaller ones
 # would be lost in rounding, and all rows of a class with them.
 LEAST_SHARE = 1e-12
-# Beyond 2 ** 53 not every whole number is a double any more; below the other limit a leaf with rows looks empty.
+# Above 2 ** 53 not every whole number is a double; below the other limit a leaf with rows would seem empty.
 MOST_COUNT, LEAST_COUNT = 2.0**53, 1e-9
 # Rounding that a whole multiple may show, as a share of it.
 ROUNDING = 1e-9

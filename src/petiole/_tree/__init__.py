@@ -1,1 +1,1 @@
-"""One tree: its arrays, how it is grown, pruned, walked, drawn, and what can be learned from rows it has not seen."""
+"""One tree: its arrays, growth, pruning, routing, drawing, and held-out rows."""

@@ -67,7 +67,7 @@ def plot(
 ) -> Axes:
     """Draw a tree: a box per node with its test or class, in-bag weight n and a bar of class probabilities.
 
-    Edges are as thick as the share of rows that takes them; p is the probability of a leaf's class. Each box
+    The thickness of an edge is the share of rows that take it; p is the probability of a leaf's class. Each box
     is a patch with the gid ``node-<id>``.
 
     Parameters
@@ -76,9 +76,9 @@ def plot(
     feature_names, class_names, categories : sequences, optional
         As in `petiole._tree.text.export_text`.
     probabilities : array (n_nodes, n_classes), default: the in-bag class shares
-        What the bars and the leaves' classes show.
+        The probabilities for the bars and the leaves' classes.
     max_depth : int or None, default 4
-        Nodes at this depth are drawn as ends, with the number of nodes they hide.
+        Nodes at this depth are drawn as ends, with the number of hidden nodes below.
     colors : sequence of n_classes matplotlib colours, default: a colour-blind-safe palette (up to 8 classes)
     ax : matplotlib Axes, default: a new figure of the size that the picture needs
 

@@ -31,8 +31,8 @@ def cross_fit(training: EncodedRows, grow: Callable[[EncodedRows], Tree], random
 
 
 def deal_into_folds(labels: npt.NDArray[np.int32], n_folds: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Assign rows to folds class by class, so that every fold has its share; a class continues where the last one
-    ended."""
+    """Assign rows to folds class by class, so that every fold has its share of each; a class continues where the last
+    one ended."""
     fold_of = np.empty(len(labels), dtype=np.int64)
     fold_of[shuffled_by_class(labels, random)] = np.arange(len(labels)) % n_folds
     return fold_of

@@ -14,7 +14,7 @@ from petiole._table.constraints import Constraints
 from petiole._validation import check_choice, check_number, check_whole, resolve_class_scale, resolve_max_features
 
 CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
-# Names that scikit-learn has for the same.
+# scikit-learn's names for the same.
 OTHER_NAMES = {"log_loss": "entropy"}
 AUTO = "auto"  # a parameter that the fit may choose
 NOMINAL_SPLITS = ("multiway", "binary")
@@ -65,7 +65,7 @@ class TreePlan:
     def of(cls, estimator: Any, **changed: Any) -> Self:
         """The plan with the parameters of an estimator, some of which may be replaced.
 
-        Where the estimator may choose ("auto"), it is what the fit has chosen, and the default before that.
+        For parameters that are "auto", it has what the fit has chosen, and the default before the fit.
         """
         settings = {field.name: getattr(estimator, field.name) for field in fields(cls)}
         for field in fields(cls) if getattr(estimator, "sizes_trees", False) else ():
@@ -77,7 +77,7 @@ class TreePlan:
         return cls(**settings)
 
     def chosen(self) -> dict[str, Any]:
-        """The parameters that an ensemble may choose at the fit, or for one kind of trees."""
+        """The parameters that an ensemble may choose in the fit, or for one kind of trees."""
         return {name: getattr(self, name) for name in ("max_features", "min_samples_leaf", "max_bins", "missing")}
 
     def __repr__(self) -> str:

@@ -39,8 +39,8 @@ def collapse(tree: Tree) -> Tree:
 def prune_by_error(tree: Tree, training: EncodedRows, confidence: float = 0.25) -> Tree:
     """C4.5's pruning: collapse, then bottom-up replace subtrees by a leaf or by their heaviest branch ("raising").
 
-    A replacement is made where it is expected to err no more than 0.1 rows worse than the subtree, by the upper end of
-    a confidence interval on the training errors.
+    A replacement is made if its estimated errors, the upper end of a confidence interval on the training errors,
+    exceed those of the subtree by at most 0.1 rows.
     """
     arrays = _core.prune_by_error(
         tree.arrays, training.matrix, training.labels, training.weights, confidence, _quantile(confidence)
@@ -49,11 +49,10 @@ def prune_by_error(tree: Tree, training: EncodedRows, confidence: float = 0.25) 
 
 
 def prune_with_set(tree: Tree, pruning: EncodedRows) -> Tree:
-    """Weakest-link pruning: of the trees on the cost-complexity path, the one that errs least on rows not grown on.
+    """Weakest-link pruning: of the trees on the cost-complexity path, the one with the least error on held-out rows.
 
-    Of equals the smallest. The path uses the entropy of the growing rows (Breiman et al. 1984, ch. 3; Geurts 2001
-    prunes with a held-out set in the same spirit). A row with missing values counts at each leaf in proportion to its
-    weight there.
+    In a tie, the smallest tree. The path uses the entropy of the growing rows (Breiman et al. 1984, ch. 3; Geurts 2001
+    also prunes with a held-out set). A row with missing values counts at each leaf in proportion to its weight there.
     """
     counts = class_counts(tree, pruning.matrix, pruning.labels, pruning.weights)
     errors = counts.sum(axis=1) - counts[np.arange(tree.n_nodes), _majority_classes(tree)]
@@ -71,11 +70,11 @@ def prune_with_set(tree: Tree, pruning: EncodedRows) -> Tree:
 
 
 def prune_together(trees: Sequence[Tree], pruning: EncodedRows) -> list[Tree]:
-    """Weakest-link pruning of an ensemble: one price per leaf for all trees, with which their mean errs least.
+    """Weakest-link pruning of an ensemble: one price per leaf for all trees, with the least error of their mean.
 
-    As :func:`prune_with_set`, but the errors on the rows not grown on are those of the mean of the trees' class shares
-    (of equals the first class). Of prices that are as good the largest is taken. Geurts (2001, section 3) prunes bagged
-    trees "in a combined fashion" and does not say how; see the provenance page.
+    As :func:`prune_with_set`, but the errors on held-out rows are those of the mean of the trees' class shares (in a
+    tie, the first class). Of equally good prices the largest is taken. Geurts (2001, section 3) prunes bagged trees
+    "in a combined fashion" without details; see the provenance page.
     """
     mean = _MeanVote(trees, pruning)
     steps = [(price, at, nodes) for at, tree in enumerate(trees) for price, nodes in _weakest_links(tree)]
@@ -95,7 +94,7 @@ def prune_together(trees: Sequence[Tree], pruning: EncodedRows) -> list[Tree]:
 
 
 class _MeanVote:
-    """The mean answer of several trees for the pruning rows, kept up to date while nodes are cut."""
+    """The mean prediction of several trees for the pruning rows, kept up to date while nodes are cut."""
 
     def __init__(self, trees: Sequence[Tree], pruning: EncodedRows) -> None:
         self._labels = pruning.labels
@@ -125,7 +124,7 @@ class _MeanVote:
             self._changed[self._add(at, node, 1.0)] = True
 
     def errors(self) -> float:
-        """The weight of the rows that the mean answer classifies wrongly."""
+        """The weight of the rows that the mean prediction classifies wrongly."""
         rows = np.flatnonzero(self._changed)
         # Rounded, so that sums that differ only by the order of additions are equal.
         self._is_wrong[rows] = np.round(self._votes[rows], 9).argmax(axis=1) != self._labels[rows]
@@ -133,7 +132,7 @@ class _MeanVote:
         return float(self._weights[self._is_wrong].sum())
 
     def _add(self, at: int, node: int, sign: float) -> npt.NDArray[np.int32]:
-        """Add the answer of a node to those for the rows that pass it; returns these rows."""
+        """Add the prediction of a node to those for the rows that pass it; returns these rows."""
         passing = self._passing[at]
         part = slice(passing.indptr[node], passing.indptr[node + 1])
         rows: npt.NDArray[np.int32] = passing.indices[part]
@@ -150,7 +149,7 @@ def _from_core(tree: Tree, arrays: dict[str, npt.NDArray[Any]]) -> Tree:
 
 
 def _majority_classes(tree: Tree) -> npt.NDArray[np.intp]:
-    """The most frequent class of each node, the lower one of equals; an empty node takes its parent's."""
+    """The most frequent class of each node, in a tie the lower one; an empty node takes its parent's."""
     # Rounded, so that sums of weights that differ only by rounding are equal.
     majority: npt.NDArray[np.intp] = np.round(tree.inbag_class_counts, 9).argmax(axis=1)
     empty = np.flatnonzero(tree.inbag_class_counts.sum(axis=1) <= 0)
@@ -228,7 +227,7 @@ def _weakest_links(tree: Tree) -> list[tuple[float, list[int]]]:
             _mark_removed(tree, node, alive)
             risks.cut(node)
             leaves.cut(node)
-        price = max(price, weakest)  # but for rounding they rise anyway
+        price = max(price, weakest)  # they rise in any case, except for rounding
         path.append((price, cut))
         for node in cut:
             at = tree.parent[node]
@@ -240,7 +239,7 @@ def _weakest_links(tree: Tree) -> list[tuple[float, list[int]]]:
 
 
 def _topmost(tree: Tree, nodes: list[int]) -> list[int]:
-    """Those of the nodes that lie below no other of them."""
+    """The nodes that are not below another one of them."""
     chosen = set(nodes)
     return [node for node in nodes if not chosen.intersection(tree.path(node)[:-1].tolist())]
 

@@ -97,7 +97,7 @@ def _condition(categories: list[str], has_rows: bool) -> str:
 
 
 def weighted_sum(names: Sequence[str], weights: Sequence[float]) -> str:
-    """A sum as people write it.
+    """A weighted sum as text.
 
     >>> weighted_sum(["length", "width", "depth"], [0.5, -2, 1])
     '0.5*length - 2*width + depth'
@@ -200,7 +200,7 @@ def check_depth(max_depth: int | None) -> int | None:
 
 
 def n_hidden_nodes(tree: Tree, max_depth: int | None) -> npt.NDArray[np.int64]:
-    """How many nodes each node hides when the tree is cut at ``max_depth``."""
+    """The number of nodes that each node hides if the tree is cut at ``max_depth``."""
     if max_depth is None or tree.depth <= max_depth:
         return np.zeros(tree.n_nodes, dtype=np.int64)
     is_hidden = tree.node_depth > max_depth
@@ -235,7 +235,7 @@ def export_text(
     probabilities : array (n_nodes, n_classes), optional
         Printed at the leaves; the most probable class is then the class shown.
     max_depth : int, optional
-        Nodes at this depth are shown as leaves, with the number of nodes they hide.
+        Nodes at this depth are shown as leaves, with the number of hidden nodes below.
     decimals : int, default 2
         Of the probabilities.
     """

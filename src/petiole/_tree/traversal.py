@@ -12,7 +12,7 @@ from petiole._tree.tree import Tree
 
 
 def leaf_ids(tree: Tree, matrix: npt.NDArray[Any], *, n_threads: int = 1) -> npt.NDArray[np.int64]:
-    """The leaf of each row; at a missing value that would be spread, the heaviest branch is followed."""
+    """The leaf of each row; where a missing value would spread the row, the heaviest branch is followed."""
     return tree.router.apply(matrix, n_threads).astype(np.int64)
 
 
@@ -42,7 +42,7 @@ def class_counts(
     labels: npt.NDArray[np.int32],
     weights: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Class counts at every node of rows that the tree need not have seen; counts of batches add up."""
+    """Class counts of any rows at every node; counts of batches add up."""
     return tree.router.count(matrix, labels, weights, tree.n_classes)
 
 

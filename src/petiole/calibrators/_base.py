@@ -1,4 +1,4 @@
-"""The base class of calibrators: checks scores and labels, and takes many classes one against the rest."""
+"""The base class of calibrators: checks scores and labels, and maps each of many classes against the rest."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ScoreMapBase(Savable):
 class ScoreCalibrator(SavableModel, BaseEstimator):
     """Base of the calibrators. A subclass has ``_learn(scores, positive, weights)``, which returns a map of one class.
 
-    With two classes there is one map, for the second class. With more there is one per class, each learned against
-    the rest; the answers are divided by their sum, and are the base rates where all of them are zero.
+    With two classes there is one map, for the second class. With more there is one per class, each learned against the
+    rest; their results are divided by their sum, and replaced by the base rates where all are zero.
     """
 
     classes_: Array
@@ -58,7 +58,7 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
             require(type(found).__name__ == kind, f"calibrators_: must be of the class {kind}")
 
     def _n_maps(self, n_classes: int) -> int:
-        """How many maps there are for so many classes."""
+        """The number of maps for this many classes."""
         return {1: 0, 2: 1}.get(n_classes, n_classes)
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -67,11 +67,11 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
         Parameters
         ----------
         scores : array of shape (n_rows,) or (n_rows, n_classes)
-            Scores of rows that the model has not seen. One per row is that of the second of two classes; else one per
-            class, in the order of the sorted labels. Of two columns the second is used.
+            Scores of rows that the model has not seen: one per row, for the second of two classes, or one per class,
+            in the order of the sorted labels. Of two columns the second is used.
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            How much each row counts beside the others (:mod:`petiole._table.weights`); 0 is a row absent.
+            How much each row counts relative to the others; a row of weight 0 is ignored.
         """
         self._check_parameters()
         table = self._read(scores)
@@ -94,7 +94,7 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
         """The same as ``predict``."""
         return self.predict(scores)
 
-    # What a subclass may provide.
+    # A subclass may provide these.
 
     def _check_parameters(self) -> None:
         """Raise if a parameter is invalid."""
@@ -120,10 +120,10 @@ class ScoreCalibrator(SavableModel, BaseEstimator):
         each = [calibrate(column) for calibrate, column in zip(self.calibrators_, table.T, strict=True)]
         return divided_by_sum(np.column_stack(each), self.base_rates_)
 
-    # The common way.
+    # The same for all calibrators.
 
     def _fit_checked(self, table: Floats, codes: Codes, weights: Floats | None, classes: Array) -> Self:
-        """Learn from data that are known to be good; classes may lack rows."""
+        """Learn from data that have been checked; a class may have no rows."""
         if weights is None:
             weights = np.ones(len(codes))
         kept = rows_that_count(weights)
@@ -169,7 +169,7 @@ def read_scores(scores: Any) -> Floats:
     array = as_array(scores)
     if array.ndim not in (1, 2) or not array.size:
         raise ValueError(
-            f"scores has shape {array.shape}: must be (n_rows,) or (n_rows, n_classes), with a row or more"
+            f"scores has shape {array.shape}: must be (n_rows,) or (n_rows, n_classes), with at least one row"
         )
     if array.dtype.kind not in "fiub":
         raise ValueError(f"scores has dtype {array.dtype}: must be real numbers")
@@ -203,7 +203,7 @@ def read_probability_scores(scores: Any) -> Floats:
 
 
 def check_columns(table: Floats, classes: Array) -> None:
-    """Raise unless there is a score for each class, or one for two."""
+    """Raise an error unless there is a score for each class, or one for two classes."""
     if table.ndim == 1 and len(classes) != 2:
         raise ValueError(
             f"scores has one column, but the classes of y are {classes.tolist()}: one score per row is that of the "
@@ -228,7 +228,7 @@ def divided_by_sum(table: Floats, instead: Floats) -> Floats:
 
 
 def mirrored(columns: Sequence[Floats]) -> Floats:
-    """A table of two columns from values of the second class: one minus the first of these, and the second.
+    """A table of two columns from values of the second class: one minus the first array, and the second array.
 
     >>> mirrored([np.array([0.25]), np.array([0.5])])
     array([[0.75, 0.5 ]])

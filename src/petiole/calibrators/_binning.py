@@ -1,4 +1,4 @@
-"""Bins of equal counts, by which Zadrozny & Elkan turn scores into probabilities, and their edges."""
+"""Bins of equal counts, with which Zadrozny & Elkan turn scores into probabilities, and their edges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from petiole.calibrators._base import ScoreCalibrator, ScoreMapBase
 from petiole.files import checks
 from petiole.files.checks import fields, require
 
-# Sums of fractional weights are rounded: a bin begins at a share that is short of its place by no more than this.
+# Sums of fractional weights are rounded: a bin may begin at a share that is too small by at most this.
 ROUNDING = 1e-9
 
 
@@ -47,7 +47,7 @@ class BinningCalibrator(ScoreCalibrator):
 
     The scores are sorted and cut into bins of equal counts. A new score gets the share of positive rows in its bin.
     Equal scores share a bin: a boundary among them moves behind them, and bins that become empty are dropped.
-    Boundaries lie halfway between neighbouring bins, and belong to the lower one; the outer bins have no end.
+    Boundaries lie halfway between neighbouring bins, and belong to the lower one; the outer bins are unbounded.
 
     Scores may be anything that ranks: probabilities, log-odds, margins. Take them from rows that the model has not
     seen, such as those of ``cross_val_predict`` or the out-of-bag ones of a forest; naive Bayes has few enough
@@ -56,7 +56,7 @@ class BinningCalibrator(ScoreCalibrator):
     Parameters
     ----------
     n_bins : int, default=10
-        The paper's b: the number of bins. More bins have a finer resolution and a larger variance.
+        The paper's b: the number of bins. More bins give a finer resolution and a larger variance.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class BinningCalibrator(ScoreCalibrator):
         The positive share of it: the calibrated probability.
     classes_ : array of the class labels
     base_rates_ : array of shape (n_classes,)
-        The classes' shares of the rows, the answer where a row is in bins without positives for every class.
+        The shares of the classes; predicted where a row is in bins without positives for every class.
     calibrators_ : list of BinMap
         The maps themselves.
 
@@ -114,7 +114,7 @@ def bin_numbers(values: npt.NDArray[np.floating], edges: Floats) -> npt.NDArray[
 
 
 def equal_weight_edges(values: npt.NDArray[np.floating], weights: Floats | None, n_bins: int) -> Floats:
-    """Boundaries of at most ``n_bins`` bins of equal weight; weight 2 is a value twice.
+    """Boundaries of at most ``n_bins`` bins of equal weight; a value of weight 2 counts twice.
 
     A value is in the bin in which the first of its equals is: number ⌊B · (weight before it) / (all weight)⌋.
 
@@ -133,6 +133,6 @@ def equal_weight_edges(values: npt.NDArray[np.floating], weights: Floats | None,
 
 
 def _halfway(low: Floats, high: Floats) -> Floats:
-    """Midpoints, at least ``low`` and less than ``high`` also where rounding would have it otherwise."""
+    """Midpoints, at least ``low`` and less than ``high`` in spite of rounding."""
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)

@@ -1,4 +1,4 @@
-"""What the calibrators with parameters share: floors, ridges, and logistic regression."""
+"""Helpers of the calibrators with parameters: floors, ridges, and logistic regression."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from scipy.special import expit
 from petiole._table.columns import Floats
 from petiole._validation import check_number
 
-# How strongly the parameters of beta calibration and the inverse temperature are held where nothing changes, in nats
-# per squared unit: a few rows can overrule it, but where the classes are apart nothing runs to infinity.
+# The ridge that pulls the parameters of beta calibration and the inverse temperature towards the map that changes
+# nothing, in nats per squared unit: a few rows outweigh it, but parameters stay finite on separable classes.
 RIDGE = 1.0
 # One minus a smaller probability is 1, which has no log-odds.
 LEAST_FLOOR = 1e-12
 # With smaller penalties on them, parameters could run to infinity, or would depend on rounding.
 LEAST_PENALTY = 1e-3
-# L-BFGS-B goes on until nothing changes any more: the objectives are convex, and answers must not depend on the order
-# of the rows.
+# L-BFGS-B continues until nothing changes any more: the objectives are convex, and results must not depend on the
+# order of the rows.
 SEARCH = {"ftol": 1e-14, "gtol": 1e-9, "maxiter": 500, "maxfun": 5000}
 
 
 def check_floor(floor: Any) -> None:
-    """Raise unless probabilities can be raised to the floor."""
+    """Raise an error unless probabilities can be raised to the floor."""
     check_number("floor", floor, LEAST_FLOOR, 0.5)
 
 
@@ -61,7 +61,7 @@ class LogisticLoss:
         return LogisticLoss(self.features, self.targets, self.weights, self.start, penalty)
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """The loss and its slopes."""
+        """The loss and its gradient."""
         scores, moved = self.features @ x, x - self.start
         pull = self.penalty @ moved
         loss = self.weights @ (np.logaddexp(0.0, scores) - self.targets * scores) + moved @ pull / 2

@@ -37,9 +37,9 @@ class SigmoidMap(ScoreMapBase):
 class SigmoidCalibrator(ScoreCalibrator):
     """Platt's sigmoid of the score, 1 / (1 + exp(−(a·s + b))), fitted to softened labels (Platt 1999).
 
-    Positive rows have the target (n₊ + 1)/(n₊ + 2), negative ones 1/(n₋ + 2). The score is taken as it is, as
-    scikit-learn's ``CalibratedClassifierCV(method="sigmoid")`` takes a probability; :class:`BetaCalibrator` works on
-    logarithms of it.
+    Positive rows have the target (n₊ + 1)/(n₊ + 2), negative ones 1/(n₋ + 2). The score is not transformed, as in
+    scikit-learn's ``CalibratedClassifierCV(method="sigmoid")``; :class:`BetaCalibrator` uses logarithms of
+    probabilities.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class SigmoidCalibrator(ScoreCalibrator):
         n_positive = float(weights @ positive)
         n_negative = float(weights.sum()) - n_positive
         targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-        # Scores of any unit: the search sees standardised ones. A power of two brings them near 1 without rounding, so
-        # that their squares cannot overflow.
+        # Scores may have any unit: the search uses standardised ones. A power of two brings them near 1 without
+        # rounding, so that their squares cannot overflow.
         exponent = int(np.frexp(np.abs(scores).max())[1])
         scaled = np.ldexp(scores, -exponent)
         centre = float(np.average(scaled, weights=weights))
@@ -96,7 +96,8 @@ class BetaCalibrator(ScoreCalibrator):
     """Beta calibration: ln(q/(1−q)) = a·ln p − b·ln(1−p) + c with a, b ≥ 0 (Kull, Silva Filho & Flach 2017).
 
     A logistic regression on ln p and −ln(1−p). With a = b = 1 and c = 0 nothing changes, so calibrated probabilities
-    can stay as they are, which the sigmoid does not allow. A weak ridge (½ nat per squared unit) holds the three there.
+    can stay as they are, which the sigmoid does not allow. A weak ridge (½ nat per squared unit) pulls the three
+    numbers towards these values.
 
     Parameters
     ----------
@@ -156,8 +157,8 @@ class IsotonicMap(ScoreMapBase):
 class IsotonicCalibrator(ScoreCalibrator):
     """The non-decreasing function of the score with the least squared error (scikit-learn's isotonic regression).
 
-    It assumes only that scores rank, and needs some hundred rows of each class. It may give 0 or 1, with which log-loss
-    can be infinite; :class:`VennAbersCalibrator` never does.
+    It assumes only that scores rank rows, and needs a few hundred rows of each class. It may give 0 or 1, which can
+    make the log-loss infinite; :class:`VennAbersCalibrator` never does.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from petiole.calibrators._fitting import LEAST_FLOOR, LEAST_PENALTY, RIDGE, SEAR
 from petiole.files import checks
 from petiole.files.checks import fields, require
 
-# Of a class that is never in question nothing is learned; its entries still have a unit.
+# Nothing is learned about a class with probability 0 or 1 throughout; its entries still need a unit.
 LEAST_CURVATURE = 1e-12
 
 
@@ -34,7 +34,7 @@ class TemperatureMap(ScoreMapBase):
         return softmax(np.log(np.maximum(proba, self.floor)) / self.temperature, axis=1)
 
     def logits(self, proba: Floats) -> Floats:
-        """The natural logarithms of the answers."""
+        """The natural logarithms of the mapped probabilities."""
         return log_softmax(np.log(np.maximum(proba, self.floor)) / self.temperature, axis=1)
 
 
@@ -72,9 +72,9 @@ class JointCalibrator(ScoreCalibrator):
 class TemperatureCalibrator(JointCalibrator):
     """Temperature scaling: p_k ∝ p_k^(1/T), one number for all classes (Guo et al. 2017).
 
-    The decision never changes, and one number is learned from few rows. T > 1 moves probabilities away from 0 and 1, T
-    < 1 towards them; forests, which tend to be underconfident, usually need T < 1. A weak ridge (½ nat per squared
-    unit) holds 1/T at 1.
+    The most probable class never changes, and a few rows are enough to learn one number. T > 1 moves probabilities
+    away from 0 and 1, T < 1 towards them; forests, which tend to be underconfident, usually need T < 1. A weak ridge
+    (½ nat per squared unit) pulls 1/T towards 1.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class TemperatureCalibrator(JointCalibrator):
 
 @dataclass(frozen=True)
 class VectorScalingMap(ScoreMapBase):
-    """softmax(scales_k z_k + intercepts_k), where z are the logarithms of what ``tempered`` answers."""
+    """softmax(scales_k z_k + intercepts_k), where z are the logarithms of probabilities after ``tempered``."""
 
     tempered: TemperatureMap
     scales: Floats
@@ -127,19 +127,19 @@ class VectorScalingMap(ScoreMapBase):
 class VectorScalingCalibrator(JointCalibrator):
     """Vector scaling: a temperature for all classes, then a scale and an intercept for each.
 
-    Use it if some classes are more over- or underconfident than others, or too frequent in the answers. It is
+    Use it if some classes are more over- or underconfident than others, or are predicted too often. It is
 
         q = softmax(a_k z_k + b_k),   z_k = ln of the probability of class k after temperature scaling,   a_k ≥ 0.
 
-    The temperature is learned first (:class:`TemperatureCalibrator`). The 2K numbers a and b are then held at 1 and 0,
-    where nothing but the temperature acts, by a ridge of ``penalty`` · K nats per squared unit. With few rows the
-    answers are nearly those of temperature scaling; with more rows the numbers of each class can differ. The form is
-    that of Guo et al. (2017), the penalties are those of Berta, Holzmüller, Jordan & Bach (2026).
+    The temperature is learned first (:class:`TemperatureCalibrator`). A ridge of ``penalty`` · K nats per squared unit
+    then pulls the 2K numbers a and b towards 1 and 0, where only the temperature has an effect. With few rows the
+    result is nearly that of temperature scaling; with more rows the numbers of each class can differ. The form is that
+    of Guo et al. (2017), the penalties are those of Berta, Holzmüller, Jordan & Bach (2026).
 
     Parameters
     ----------
     penalty : float, default=1.0
-        How strongly a and b are held, over all rows together; it is multiplied by the number of classes. At least
+        The strength of the ridge on a and b, over all rows together, multiplied by the number of classes. At least
         0.001.
     floor : float, default=0.002
         Probabilities are raised to this before logarithms are taken.
@@ -183,7 +183,7 @@ class VectorScalingCalibrator(JointCalibrator):
 
 @dataclass(frozen=True)
 class StructuredMatrixMap(ScoreMapBase):
-    """softmax(matrix z + intercepts), where z are the logarithms of what ``tempered`` answers."""
+    """softmax(matrix z + intercepts), where z are the logarithms of probabilities after ``tempered``."""
 
     tempered: TemperatureMap
     matrix: Floats
@@ -204,23 +204,23 @@ class StructuredMatrixMap(ScoreMapBase):
 
 
 class StructuredMatrixCalibrator(JointCalibrator):
-    """Structured matrix scaling: temperature, then scales of each class, then pairs of classes, as far as rows allow.
+    """Structured matrix scaling: a temperature, then scales of each class, then pairs of classes, as the rows allow.
 
     Use it with many rows and several classes, if the model confuses certain classes in a systematic way. It is
 
         q = softmax(W z + b),   z_k = ln of the probability of class k after temperature scaling.
 
-    The temperature is learned first (:class:`TemperatureCalibrator`). W and b are then held at the identity and at 0 by
-    ridges which differ: ``diagonal_penalty`` · K nats per squared unit of the diagonal, ``off_diagonal_penalty`` ·
-    K(K−1) of the other entries, ``intercept_penalty`` · K of b. With few rows the answers are nearly those of
-    temperature scaling, with more rows those of vector scaling, and with many those of the full matrix. The penalties
-    are those of Berta, Holzmüller, Jordan & Bach (2026). With two classes the other entries add nothing and are 0, and
-    the order of rows stays; with more classes it may change.
+    The temperature is learned first (:class:`TemperatureCalibrator`). Ridges of different strength then pull W towards
+    the identity and b towards 0: ``diagonal_penalty`` · K nats per squared unit of the diagonal,
+    ``off_diagonal_penalty`` · K(K−1) of the other entries, ``intercept_penalty`` · K of b. With few rows the result is
+    nearly that of temperature scaling, with more rows that of vector scaling, and with many that of the full matrix.
+    The penalties are those of Berta, Holzmüller, Jordan & Bach (2026). With two classes the off-diagonal entries add
+    nothing and are 0, and the order of rows does not change; with more classes it may.
 
     Parameters
     ----------
     diagonal_penalty, off_diagonal_penalty, intercept_penalty : float, default=1.0
-        How strongly each part is held, over all rows together, in the units above. At least 0.001.
+        The strength of each ridge, over all rows together, in the units above. At least 0.001.
     floor : float, default=0.002
         Probabilities are raised to this before logarithms are taken.
 
@@ -282,7 +282,7 @@ class SoftmaxLoss:
         self.is_diagonal = bool((free == np.eye(len(free), dtype=bool)).all())
 
     def __call__(self, matrix: Floats, intercepts: Floats) -> tuple[float, Floats, Floats]:
-        """The loss and its slopes by the free entries of the matrix, in their order, and by the intercepts."""
+        """The loss and its derivatives by the free entries of the matrix, in their order, and by the intercepts."""
         moved = self.logits * np.diagonal(matrix) if self.is_diagonal else self.logits @ matrix.T
         scores = log_softmax(moved + intercepts, axis=1)
         rows = np.arange(len(self.codes))
@@ -295,7 +295,7 @@ class SoftmaxLoss:
         return loss, (excess.T @ self.logits)[self.free], excess.sum(axis=0)
 
     def penalised(self, penalties: Floats, intercept_penalty: float) -> PenalisedLoss:
-        """The loss with so many nats per squared unit, over all rows, as a function of one vector."""
+        """The loss with ridges in nats per squared unit, over all rows, as a function of one vector."""
         n_classes = len(self.free)
         each = np.concatenate([penalties[self.free], np.full(n_classes, intercept_penalty)])
         return PenalisedLoss(self, each / self.total)
@@ -303,7 +303,7 @@ class SoftmaxLoss:
     def minimum(self, penalties: Floats, intercept_penalty: float) -> tuple[Floats, Floats]:
         """The matrix and the intercepts with the least penalised loss; no diagonal entry is below 0."""
         objective, n_classes = self.penalised(penalties, intercept_penalty), len(self.free)
-        # The search sees entries of about equal curvature, whatever the penalties are.
+        # The search uses entries of about equal curvature for any penalties.
         units = 1 / np.sqrt(self.curvatures() + 2 * objective.ridges)
         least = np.concatenate([np.where(np.eye(n_classes), 0.0, -np.inf)[self.free], np.full(n_classes, -np.inf)])
 
@@ -340,7 +340,7 @@ class PenalisedLoss:
         return matrix, x[-n_classes:].copy()
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """The penalised loss and its slopes."""
+        """The penalised loss and its gradient."""
         loss, of_matrix, of_intercepts = self.loss(*self.unpacked(x))
         moved = x - self.centre
         pull = self.ridges * moved
@@ -348,7 +348,7 @@ class PenalisedLoss:
 
 
 def fit_temperature(table: Floats, codes: Codes, weights: Floats, floor: float) -> TemperatureMap:
-    """The temperature with the least log-loss, its inverse held at 1 by a weak ridge."""
+    """The temperature with the least log-loss, with a weak ridge that pulls its inverse towards 1."""
     logs = np.log(np.maximum(table, floor))
     own = logs[np.arange(len(codes)), codes]
 

@@ -16,15 +16,15 @@ from petiole.calibrators._fitting import LEAST_FLOOR, LEAST_PENALTY, RIDGE, Logi
 from petiole.files import checks
 from petiole.files.checks import fields, require
 
-# Knots span this many units of log-odds or more, however near to each other the scores are.
+# Knots span at least this many units of log-odds, even if the scores are nearer to each other.
 LEAST_SPAN = 1.0
 # From the smoothest to the least smooth: with smoothing="auto" one of these is chosen.
 SMOOTHINGS = (1e4, 1e3, 1e2, 10.0, 1.0, 0.1)
-# Answers are at least LEAST_FLOOR away from 0 and 1, which they would else be rounded to.
+# Probabilities are at least LEAST_FLOOR away from 0 and 1, to which they would otherwise be rounded.
 MOST_LOG_ODDS = float(np.log((1 - LEAST_FLOOR) / LEAST_FLOOR))
-# With more the function is as straight as it gets.
+# With more, the function does not become straighter.
 MOST_SMOOTHING = 1e6
-# Less smoothness must gain more than this, in nats: rounding must not decide.
+# Less smoothness must gain more than this, in nats, so that rounding does not decide.
 LEAST_GAIN = 1e-6
 # Numbers of knots beyond this would cost time and memory, and gain nothing.
 MOST_KNOTS = 1000
@@ -34,8 +34,8 @@ MOST_KNOTS = 1000
 class SlopeMap(ScoreMapBase):
     """Log-odds whose slope is ``slopes`` at equally spaced knots, straight between them and constant outside.
 
-    The answer at log-odds s is 1 / (1 + exp(−f(s))), where f(0) is ``intercept``, and the knots span the log-odds from
-    ``first`` to ``last``. Answers stay 1e-12 away from 0 and 1.
+    The probability at log-odds s is 1 / (1 + exp(−f(s))), where f(0) is ``intercept``, and the knots span the log-odds
+    from ``first`` to ``last``. Probabilities stay 1e-12 away from 0 and 1.
     """
 
     intercept: float
@@ -91,10 +91,10 @@ class QuadraticMap(SlopeMap):
 class QuadraticCalibrator(SlopeCalibrator):
     """Quadratic scaling: ln(q/(1−q)) = a + b·s + c·s², s = ln(p/(1−p)), by default never decreasing.
 
-    Use it for two classes if small probabilities need another correction than large ones. It has three numbers, as
-    :class:`BetaCalibrator` has, and bends in the middle rather than towards the ends. Between the smallest and the
-    largest score in ``fit`` the function is the parabola, and beyond them it goes on straight. Its slopes at these two
-    scores are 0 or more, so that the order of rows stays. A ridge holds the map where nothing changes.
+    Use it for two classes if small probabilities need another correction than large ones. It has three numbers, like
+    :class:`BetaCalibrator`, and bends in the middle rather than towards the ends. Between the smallest and the largest
+    score in ``fit`` the function is the parabola, and beyond them it continues as a straight line. Its slopes at these
+    two scores are 0 or more, so the order of rows does not change. A ridge pulls the map towards the identity.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class QuadraticCalibrator(SlopeCalibrator):
     floor : float, default=0.002
         Probabilities are moved this far away from 0 and 1 before logarithms are taken.
     monotone : bool, default=True
-        Whether the slopes are held at 0 or more. With False a class may be most frequent at middle scores, and the
+        Whether the slopes must be 0 or more. With False a class may be most frequent at middle scores, and the
         order of rows may change.
 
     Attributes
@@ -152,16 +152,16 @@ class SplineMap(SlopeMap):
 
 
 class SplineCalibrator(SlopeCalibrator):
-    """A smooth increasing function of the log-odds, as smooth as the data ask for.
+    """A smooth increasing function of the log-odds, with a smoothness that is chosen on the data.
 
-    Use it with some hundred rows or more if no simple formula fits, as an alternative to isotonic regression which
-    never answers 0 or 1. It is
+    Use it with a few hundred rows or more if no simple formula fits, as an alternative to isotonic regression that
+    never predicts 0 or 1. It is
 
         ln(q/(1−q)) = f(s),   s = ln(p/(1−p)),
 
-    where f is a quadratic spline on equally spaced knots between the smallest and the largest score in ``fit``, and
-    goes on straight beyond them. Its slopes at the knots are 0 or more. They have the least log-loss plus
-    ½ ``smoothing`` ∫ f''(s)² ds nats, and a weak ridge (½ nat per squared unit) holds them at 1, and f(0) at 0. Much
+    where f is a quadratic spline on equally spaced knots between the smallest and the largest score in ``fit``, and a
+    straight line beyond them. Its slopes at the knots are 0 or more. They have the least log-loss plus ½ ``smoothing``
+    ∫ f''(s)² ds nats, and a weak ridge (½ nat per squared unit) pulls them towards 1, and f(0) towards 0. Much
     smoothing leaves a straight line: Platt's sigmoid of the log-odds.
 
     Parameters
@@ -169,7 +169,7 @@ class SplineCalibrator(SlopeCalibrator):
     n_knots : int, default=12
         The number of knots, at least 2 (a parabola, as :class:`QuadraticCalibrator` has) and at most 1000.
     smoothing : "auto" or float, default="auto"
-        How much a change of slope costs, at most 10⁶. "auto" is that of 10⁴, 10³, …, 0.1 with the least sum of
+        The cost of a change of slope, at most 10⁶. "auto" is the one of 10⁴, 10³, …, 0.1 with the least sum of
         log-loss in nats and effective number of parameters (Akaike's criterion).
     floor : float, default=0.002
         Probabilities are moved this far away from 0 and 1 before logarithms are taken.
@@ -198,7 +198,9 @@ class SplineCalibrator(SlopeCalibrator):
         super()._check_parameters()
         check_whole("n_knots", self.n_knots, 2)
         if self.n_knots > MOST_KNOTS:
-            raise ValueError(f"n_knots={self.n_knots}: must be at most {MOST_KNOTS}; smoothing makes more of no use")
+            raise ValueError(
+                f"n_knots={self.n_knots}: must be at most {MOST_KNOTS}; more have no effect because of the smoothing"
+            )
         if isinstance(self.smoothing, str):
             check_choice("smoothing", self.smoothing, ("auto",), otherwise=f"a number between 0 and {MOST_SMOOTHING:g}")
         else:
@@ -225,7 +227,7 @@ class SplineCalibrator(SlopeCalibrator):
 
 
 def span_of(odds: Floats) -> tuple[float, float]:
-    """Where the outer knots are: at the least and the largest log-odds, or around them where these are too near.
+    """The outer knots: the least and the largest log-odds, or points around them if these are too near.
 
     >>> span_of(np.array([2.0, -1.0])), span_of(np.array([3.0]))
     ((-1.0, 2.0), (2.5, 3.5))
@@ -236,7 +238,7 @@ def span_of(odds: Floats) -> tuple[float, float]:
 
 
 def slope_features(odds: Floats, first: float, last: float, n_knots: int) -> Floats:
-    """What each slope adds to f(s) − f(0): integrals from 0 to s of the functions that are 1 at one knot, 0 at others.
+    """The share of each slope in f(s) − f(0): integrals from 0 to s of functions that are 1 at one knot, else 0.
 
     They are straight between knots and constant outside, so that with equal slopes f is a straight line.
 
@@ -266,7 +268,7 @@ def least_coefficients(n_knots: int) -> Floats:
 
 
 def ridge_matrix(n_knots: int, ridge: float) -> Floats:
-    """The penalty that holds the intercept at 0 and the slopes, in the mean over knots, at 1."""
+    """The penalty that pulls the intercept towards 0 and the slopes, averaged over knots, towards 1."""
     return ridge * np.diag(np.concatenate([[1.0], np.full(n_knots, 1 / n_knots)]))
 
 

@@ -55,12 +55,12 @@ class VennAbersCalibrator(ScoreCalibrator):
     """Inductive Venn–Abers prediction (Vovk, Petej & Fedorova 2015; see the provenance page).
 
     Isotonic regression is fitted to the calibrating rows and the query, once with the query labelled 0 and once with
-    the query labelled 1. The two values at the query, p0 < p1, are an interval: one of the two was fitted with the true
-    label and is calibrated, whatever the distribution, as long as rows and query come from the same one. The one
-    probability between them that loses least logarithmic loss in the worse case is p1 / (1 − p0 + p1).
+    the query labelled 1. The two values at the query, p0 < p1, are an interval: one of the two was fitted with the
+    true label and is calibrated for any distribution, as long as rows and query come from the same one. The
+    probability between them with the least regret in log-loss in the worse case is p1 / (1 − p0 + p1).
 
-    Nothing is fitted anew for a query: p0 and p1 are step functions of the score, found in one pass over the sorted
-    scores. The query counts as one row, so weights matter in the scale in which 1 is a row.
+    Nothing is fitted for a query: p0 and p1 are step functions of the score, found in one pass over the sorted scores.
+    The query counts as one row, so weights are measured in rows.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class VennAbersCalibrator(ScoreCalibrator):
         distinct, position = np.unique(scores, return_inverse=True)
         totals: Floats = np.bincount(position, weights).astype(np.float64)
         positives: Floats = np.bincount(position, weights * positive).astype(np.float64)
-        # Labelled 0 among the scores is labelled 1 among scores and labels turned around.
+        # A query labelled 0 is a query labelled 1 when scores and labels are reversed.
         p0 = 1 - upper_steps(totals[::-1], (totals - positives)[::-1])[::-1]
         return VennAbersMap(distinct, p0, upper_steps(totals, positives))
 

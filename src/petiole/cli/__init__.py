@@ -1,4 +1,4 @@
-"""The ``petiole`` command. Nothing heavy is imported before a command runs, so that help comes at once."""
+"""The ``petiole`` command. Nothing large is imported before a command runs, so that help is shown at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
     help="Class probabilities people can act on, from decision trees and their ensembles.",
-    epilog="A first look: petiole compare iris",
+    epilog="To try it: petiole compare iris",
 )
 for command in (compare, fit, predict, evaluate, explain, update, info, export, reproduce):
     app.command(rich_help_panel="Commands")(command)
@@ -54,7 +54,7 @@ def common(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, 1 after a failure, 2 for wrong input, 130 after Ctrl-C."""
+    """Run the command line; the exit code is 0, 1 after a failure, 2 for invalid input, 130 after Ctrl-C."""
     if arguments is None:
         signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -67,5 +67,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _terminate(*_: Any) -> None:
-    """End as after an error, so that half-written files are taken away."""
+    """End as after an error, so that half-written files are removed."""
     sys.exit(TERMINATED)

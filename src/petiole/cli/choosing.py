@@ -1,4 +1,4 @@
-"""Which rows ``predict`` writes where not all can be acted on: so many, or as many as a budget pays for."""
+"""Which rows ``predict`` writes if there is a limit: a number of rows, or a budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True)
 class Limits:
-    """What --top, --budget, --price and --default say."""
+    """The options --top, --budget, --price and --default."""
 
     top: int | None = None
     budget: float | None = None
@@ -27,9 +27,9 @@ class Limits:
     default: str | None = None
 
     def check(self) -> None:
-        """Refuse options that are of no use without the others."""
+        """Refuse options that have no effect without the others."""
         if self.price is not None and self.budget is None:
-            raise WrongInput(f"--price {self.price}: says what a row takes from the budget; add --budget AMOUNT")
+            raise WrongInput(f"--price {self.price}: is used only with a budget; add --budget AMOUNT")
         if self.budget is not None and self.price is None:
             raise WrongInput(f"--budget {self.budget:g}: add --price, the price of acting on a row or its column")
         if self.default is not None and not self.limited:
@@ -56,18 +56,18 @@ class Shortlist:
     costs: CostTable | None
     default: int | None
     positive: int
-    label: str  # of the class that is looked for where there are no costs
+    label: str  # of the class of interest if there are no costs
     _parts: list[Columns] = field(default_factory=list)
     _n_rows: int = 0
 
     def add(self, columns: Columns, proba: NDArray[np.float64], batch: Any, model_columns: Any) -> None:
-        """Take a batch: the columns of the output, and what they are about."""
+        """Add a batch: the columns of the output, and the rows that they belong to."""
         n = len(proba)
         part = {ROW: np.arange(self._n_rows + 1, self._n_rows + n + 1), **columns, GAIN: self._gains(proba)}
         if self.limits.price is not None:
             part[PRICE] = self._prices(n, batch, model_columns)
         self._n_rows += n
-        # what cannot be chosen any more need not be kept
+        # rows that cannot be chosen any more are dropped
         self._parts = [_best(_joined([*self._parts, _positive(part)]), self._keep())]
 
     def _keep(self) -> Limits:
@@ -96,7 +96,7 @@ class Shortlist:
 
     @property
     def names(self) -> list[str]:
-        """The columns that come on top of the others."""
+        """The additional columns of the output."""
         return [ROW, GAIN] if self.limits.price is None else [ROW, GAIN, PRICE]
 
     def chosen(self) -> Columns:
@@ -117,7 +117,7 @@ class Shortlist:
 
 
 def make_shortlist(limits: Limits, costs: CostTable | None, model: Any, positive: int, named: bool) -> Shortlist | None:
-    """What collects the rows, or None if all are to be written."""
+    """The collector of rows, or None if all are written."""
     limits.check()
     if not limits.limited:
         return None

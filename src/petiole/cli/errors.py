@@ -1,4 +1,4 @@
-"""What can go wrong, the one line about it, and the exit code."""
+"""Errors, the line that is printed about each, and the exit code."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Failure(Exception):
-    """The work cannot be done; the exit code is 1."""
+    """The command failed; the exit code is 1."""
 
     exit_code = FAILURE
 
 
 class WrongInput(Failure):
-    """The user's arguments or data are not in order; the exit code is 2."""
+    """The user's arguments or data are invalid; the exit code is 2."""
 
     exit_code = WRONG_INPUT
 
@@ -70,16 +70,16 @@ def _exit_code_and_message(error: BaseException) -> tuple[int, str]:
         return FAILURE, text
     if isinstance(error, ValueError):
         return WRONG_INPUT, text
-    hint = f"set {TRACEBACK_VARIABLE}=1 to see where"
+    hint = f"set {TRACEBACK_VARIABLE}=1 to see the traceback"
     return FAILURE, f"{type(error).__name__}: {text} (an error in petiole; {hint})"
 
 
 def _discard_output() -> None:
-    """Nobody reads standard output any more (``| head -1``): let what is buffered go nowhere, without complaint."""
+    """The reader of standard output has closed it (``| head -1``): discard what is buffered without an error."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):  # standard output is no file, as in tests
+    except (OSError, ValueError):  # standard output is not a file, as in tests
         pass
 
 
@@ -89,6 +89,6 @@ def nearest_of(name: str, known: Collection[str]) -> str:
     >>> nearest_of("prune", ["predict", "probe"])
     "did you mean 'probe'?"
     """
-    from petiole._validation import did_you_mean  # imports NumPy, which `petiole --help` does without
+    from petiole._validation import did_you_mean  # imports NumPy, which `petiole --help` does not need
 
     return did_you_mean(name, known, f"there are {', '.join(known)}")

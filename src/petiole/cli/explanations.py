@@ -23,7 +23,7 @@ from petiole._tree.tree import Tree
 from petiole.cli.screen import Section
 
 Floats = NDArray[np.float64]
-MOST_COUNTS = 4  # classes whose counts are shown side by side
+MOST_COUNTS = 4  # number of classes whose counts are shown side by side
 MOST_LEAVES = 8
 MOST_FEATURES = 8
 
@@ -90,7 +90,7 @@ def _leaves_section(tree: Tree, words: Words, weights: Any, k: int, table: Float
         )
     label = words.classes[k]
     header = ["weight", "rows", f"of {label}", f"estimate of {label}"]
-    return Section("The leaves it is spread over", header, rows, key="leaves", most=MOST_LEAVES)
+    return Section("The leaves over which it is spread", header, rows, key="leaves", most=MOST_LEAVES)
 
 
 def _rule(tree: Tree, words: Words, path: Any, position: int) -> str:
@@ -130,7 +130,9 @@ def _forest_summary(model: Any, query: Any, k: int) -> list[Section]:
     return [
         Section("The trees", ["", "value"], facts, _how(model), "trees"),
         *_components(model, query, k),
-        Section("Features tested on the way", ["column", "share of the tests"], asked, key="tests", most=MOST_FEATURES),
+        Section(
+            "Features tested on the path", ["column", "share of the tests"], asked, key="tests", most=MOST_FEATURES
+        ),
     ]
 
 
@@ -151,14 +153,16 @@ def _leaf_facts(model: Any, query: Any, k: int) -> tuple[Floats, Floats, Counter
 
 def _how(model: Any) -> str:
     if isinstance(model, ProbabilityForestClassifier):
-        return "The answer combines several statistics of the leaves, by weights that were learned on out-of-bag rows."
+        return "The probability combines several statistics of the leaves, with weights learned on out-of-bag rows."
     if isinstance(model, MOBESPClassifier):
         return (
-            "The answer (MOB-ESP) is the mean frequency, in the leaves of the row, of the out-of-bag rows that the "
-            "forest gives the same vote."
+            "The probability (MOB-ESP) is the mean class frequency, in the leaves of the row, of the rows with the "
+            "same out-of-bag vote."
         )
     if isinstance(model, BaggedPETClassifier):
-        return f"The answer is the mean over trees; leaf estimator: {getattr(model, 'smoothing_', model.smoothing)}."
+        return (
+            f"The probability is the mean over trees; leaf estimator: {getattr(model, 'smoothing_', model.smoothing)}."
+        )
     return ""
 
 
@@ -176,7 +180,7 @@ def _components(model: Any, query: Any, k: int) -> list[Section]:
 
 
 def _forest_paths(model: Any, query: Any, k: int, n_shown: int) -> list[Section]:
-    """The ways through some trees: those whose leaves are nearest to the mean of all."""
+    """The paths through some trees: those whose leaves are nearest to the mean of all."""
     if not n_shown:
         return []
     shares, _, _ = _leaf_facts(model, query, k)
@@ -199,7 +203,7 @@ def _lazy_reasons(model: LazyOptionTreesClassifier, query: Any, k: int, n_shown:
     found = model.explain(query, trees=None)
     try:
         paths = found.paths
-    except ValueError:  # more paths than can be listed: the first sample's will do
+    except ValueError:  # more paths than can be listed: those of the first sample
         found = model.explain(query, trees=[0])
         paths = found.paths
     rows = [
@@ -215,7 +219,7 @@ def _lazy_reasons(model: LazyOptionTreesClassifier, query: Any, k: int, n_shown:
     ]
     label = str(model.classes_[k])
     header = ["sample", "tests that the row passes", "share", "rows", f"of {label}", f"P({label})"]
-    note = f"{len(paths):,} paths in {len(found.trees)} samples; shown are those that count most."
+    note = f"{len(paths):,} paths in {len(found.trees)} samples; those with the largest weights are shown."
     return [Section("Option paths", header, rows, note, "paths")]
 
 
@@ -256,7 +260,7 @@ def _bin_text(model: BinnedNaiveBayesClassifier, j: int, number: int) -> str:
 def _of_wrapper(model: Any, inner: Any, query: Any, k: int) -> Section:
     label = str(model.classes_[k])
     outer, own = model.predict_proba(query)[0, k], inner.predict_proba(query)[0, k]
-    what = {"DualPerturbCombineClassifier": "its thresholds softened by noise"}.get(type(model).__name__, "then")
+    what = {"DualPerturbCombineClassifier": "smoothed by noise on the thresholds"}.get(type(model).__name__, "then")
     if hasattr(model, "calibrator_"):
         what = f"recalibrated by {type(model.calibrator_).__name__}"
     if isinstance(model, DualPerturbCombineClassifier):

@@ -19,7 +19,7 @@ def load_estimators(places: Iterable[str]) -> dict[str, Any]:
         if not (module and colon and name):
             raise WrongInput(f"--with {place}: write module:object, such as mymodels:model")
         if name in found:
-            raise WrongInput(f"--with {place}: there are two objects of the name {name}; rename one")
+            raise WrongInput(f"--with {place}: there are two objects named {name}; rename one")
         found[name] = _estimator(_object(module, name, place), place)
     return found
 
@@ -29,7 +29,7 @@ def _object(module: str, name: str, place: str) -> Any:
         sys.path.insert(0, str(Path.cwd()))
     try:
         loaded = importlib.import_module(module.removesuffix(".py"))
-    except Exception as error:  # whatever a user's module does when it is imported
+    except Exception as error:  # any error of a user's module during its import
         raise WrongInput(f"--with {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
     if not hasattr(loaded, name):
         known = [known for known in vars(loaded) if not known.startswith("_")]
@@ -41,5 +41,5 @@ def _estimator(value: Any, place: str) -> Any:
     """An object with ``fit``; a class or function without one is called."""
     made = value() if callable(value) and (isinstance(value, type) or not hasattr(value, "fit")) else value
     if not hasattr(made, "fit") or not hasattr(made, "get_params"):
-        raise WrongInput(f"--with {place}: is no estimator, but a {type(made).__name__}")
+        raise WrongInput(f"--with {place}: is not an estimator but a {type(made).__name__}")
     return made

@@ -1,4 +1,4 @@
-"""Inspection of labelled rows for all commands: identifiers are left out, other suspicions are reported."""
+"""Inspection of labelled rows for all commands: identifiers are left out, other problems are reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from petiole.study.data import Table
     from petiole.study.identifiers import ColumnWatch
 
-ROWS_OF_SAMPLE = 50_000  # of a file that is read in parts
+ROWS_OF_SAMPLE = 50_000  # for a file that is read in parts
 MOST_ROWS_AT_ONCE = 1 << 17
 
 
@@ -29,11 +29,11 @@ def without_identifiers(table: Labelled, roles: Roles) -> Labelled:
 
 
 def _left_out(found: Sequence[str], columns: Collection[str], roles: Roles, label: str) -> list[str]:
-    # the days of a date may count up and still mean something
+    # the days of a date may be consecutive and still be informative
     left_out = [name for name in found if name in columns and name not in {*roles.categorical, *roles.numeric}]
     if len(left_out) == len(columns):
         raise WrongInput(
-            f"{label} has nothing to learn from: in {_named(left_out)} nearly every row has a value of its own, as in "
+            f"{label} has no features: in {_named(left_out)} nearly every row has a value of its own, as in "
             "identifiers; name features with --numeric or --nominal"
         )
     return left_out
@@ -59,7 +59,7 @@ it with --numeric or --nominal if it means something."]
 
 
 def warnings_about(table: Labelled) -> list[str]:
-    """What is suspicious about a table, the gravest first."""
+    """Warnings about a table, the most serious first."""
     from petiole.study.inspection import inspect
 
     return [*about_left_out(table.left_out), *inspect(_encoded(table))]
@@ -81,7 +81,7 @@ def tell(warnings: Sequence[str], quiet: bool) -> None:
 
 
 def warnings_about_judged(X: Any, y: Any, names: Sequence[str] | None, weights: Any) -> list[str]:
-    """What is suspicious about rows that a model is judged by."""
+    """Warnings about rows on which a model is evaluated."""
     import numpy as np
 
     from petiole.study.inspection import inspect
@@ -132,7 +132,7 @@ def inspect_parts(
 def _scan_columns(
     dataset: Any, features: Sequence[str], roles: Roles, every: int, batch_rows: int
 ) -> tuple[dict[str, ColumnWatch], list[Any]]:
-    """The watch of each column, and every so many-th row, as tables."""
+    """The watch of each column, and a regular sample of rows, as tables."""
     import numpy as np
     import pyarrow as pa
 
@@ -177,7 +177,7 @@ def _warnings_about_sample(sample: list[Any], left_out: list[str], roles: Roles,
 
     try:
         table = _sampled_table(sample, left_out, roles)
-    except (TypeError, ValueError):  # what is wrong with the rows, the fit will tell
+    except (TypeError, ValueError):  # the fit reports what is wrong with the rows
         return []
     n_sampled = sum(part.num_rows for part in sample)
     if n_sampled == n_rows:

@@ -12,7 +12,7 @@ from petiole.cli.inspecting import inspect_parts, tell
 from petiole.cli.io.labelled import Roles, unknown_column
 from petiole.cli.methods import Fitted
 
-LARGE_BYTES = 2_000_000_000  # of the table as numbers; what is smaller is read at once
+LARGE_BYTES = 2_000_000_000  # of the table as numbers; smaller tables are read at once
 _FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".csv": "csv"}
 
 
@@ -30,7 +30,7 @@ def is_large(text: str) -> bool:
         from pyarrow.parquet import read_metadata
 
         found = read_metadata(path)
-    except (ImportError, OSError, ValueError):  # which reading it at once will tell
+    except (ImportError, OSError, ValueError):  # the error appears when it is read at once
         return False
     return bool(8 * found.num_rows * found.num_columns > LARGE_BYTES)
 
@@ -43,7 +43,7 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
 
     if type(model) not in CLASSIFIERS:
         raise WrongInput(
-            f"a {type(model).__name__} is not fitted in parts; forests and single trees are: probability-forest, "
+            f"a {type(model).__name__} cannot be fitted in parts; forests and single trees can: probability-forest, "
             "mob-esp, eb-pets, b-pets, pet"
         )
     dataset = _open(text, roles)
@@ -71,7 +71,7 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
 
 
 def _kinds_of(model: Any) -> dict[str, str]:
-    """The columns that a model has learned from, and what they are."""
+    """The columns to which a model was fitted, and their kinds."""
     names, categories = model.encoder_.feature_names, model.encoder_.categories
     return {name: "numeric" if of is None else "nominal" for name, of in zip(names, categories, strict=True)}
 
@@ -114,7 +114,7 @@ def _features(columns: dict[str, Any], roles: Roles, text: str) -> list[str]:
 
 
 def _set_categorical_features(model: Any, columns: dict[str, Any], features: list[str], roles: Roles) -> None:
-    """Columns of texts are categorical by default; others only if the user says so."""
+    """Columns of text are categorical by default; others only if an option says so."""
     from pyarrow import types
 
     texts = [name for name in features if _is_categorical(columns[name], types)]

@@ -20,7 +20,7 @@ from petiole.cli.io.model_columns import find_encoder, with_inner_classifiers
 from petiole.cli.progress import expecting
 
 MANY_CELLS = 1_000_000
-TRIAL_SHARE = 32  # one tree of so many is grown to see how long all take
+TRIAL_SHARE = 32  # one tree of this many is grown to estimate the time of all
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def make_model(method: str, settings: Iterable[str], seed: int, n_jobs: int) -> 
 
     own = [name for name, entry in METHODS.items() if not entry.is_peer]
     if method not in METHODS:
-        raise WrongInput(f"--method {method}: is not known; {nearest_of(method, own)}")
+        raise WrongInput(f"--method {method}: is unknown; {nearest_of(method, own)}")
     if METHODS[method].is_peer:
         raise WrongInput(f"--method {method}: is scikit-learn's, and model files hold petiole's own: {', '.join(own)}")
     model = METHODS[method].make(seed, n_jobs)
@@ -70,7 +70,7 @@ def make_model(method: str, settings: Iterable[str], seed: int, n_jobs: int) -> 
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """A parameter and its value; what is no number, list, True, False or None is a text.
+    """A parameter and its value; anything other than a number, list, True, False or None is text.
 
     >>> read_setting("n_estimators=500"), read_setting("max_features=sqrt")
     (('n_estimators', 500), ('max_features', 'sqrt'))
@@ -85,7 +85,7 @@ def read_setting(text: str) -> tuple[str, Any]:
 
 
 def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
-    """Fit a model; the seconds it took."""
+    """Fit a model and return the seconds that it took."""
     X, y = table.X, table.y
     arguments = {} if table.weights is None else {"sample_weight": table.weights}
     expected = 0.0 if quiet else _expected_seconds(model, X, y, arguments)
@@ -99,7 +99,7 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
 
 
 def _expected_seconds(model: Any, X: Any, y: Any, arguments: dict[str, Any]) -> float:
-    """How long a forest will take, from a few of its trees; 0 if that is not known."""
+    """An estimate of a forest's time from a few of its trees; 0 if unknown."""
     from sklearn.base import clone
 
     n_trees = getattr(model, "n_estimators", 0)
@@ -120,7 +120,7 @@ def _is_watched(X: Any) -> bool:
 
 
 def remember_names(model: Any, names: list[str]) -> None:
-    """Set the column names of a model that was fitted to an array, for lack of a library for frames."""
+    """Set the column names of a model that was fitted to an array because no library for frames is installed."""
     encoder = find_encoder(model)
     if encoder is not None:
         encoder.name_inputs(names)
@@ -129,21 +129,21 @@ def remember_names(model: Any, names: list[str]) -> None:
 
 
 def remember_format(model: Any, format: dict[str, Any]) -> None:
-    """Let a model know how its file was read."""
+    """Store in a model how its file was read."""
     encoder = find_encoder(model)
     if encoder is not None:
         encoder.table_format = format or None
 
 
 def load_model(path: str, jobs: int | None = None) -> Any:
-    """Read a model file; its predictions use the processors that are asked for."""
+    """Read a model file; its predictions use the given number of processors."""
     import petiole
     from petiole.cli.io.model_files import refuse_table
 
     refuse_table(path)
     model = petiole.load(path)
     if not hasattr(model, "predict_proba"):
-        raise WrongInput(f"{path}: holds a {type(model).__name__}, which gives no probabilities of rows")
+        raise WrongInput(f"{path}: holds a {type(model).__name__}, which does not give probabilities")
     n_jobs = n_processors(jobs)
     for part in with_inner_classifiers(model):
         if hasattr(part, "n_jobs"):

@@ -1,4 +1,4 @@
-"""The commands that come after a comparison, for people to copy."""
+"""The commands to run after a comparison."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODEL_FILE = "model.petiole"
 
 
 def next_commands(study: Any, data: str, roles: Roles, table: Labelled, costs: str | None) -> list[str]:
-    """Fit what is recommended, or the best of petiole's methods, to all rows; predict and decide."""
+    """Fit the recommended method, or the best of petiole's methods, to all rows; predict and decide."""
     chosen = study.result(study.recommended)
     own = not chosen.is_peer and chosen.name in METHODS
     method = chosen.name if own else study.petiole_winner
@@ -27,7 +27,7 @@ def next_commands(study: Any, data: str, roles: Roles, table: Labelled, costs: s
 
 
 def _columns(roles: Roles) -> list[str]:
-    """The options about columns, as the user has given them."""
+    """The options about columns, as given by the user."""
     found = [] if roles.target is None else ["--target", roles.target]
     found += [] if roles.weight is None else ["--weight", roles.weight]
     named = (
@@ -50,5 +50,5 @@ def _columns(roles: Roles) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    """A name that has a comma in double quotes, as options with several names want it."""
+    """A name that contains a comma in double quotes, for options with several names."""
     return f'"{name}"' if "," in name else name

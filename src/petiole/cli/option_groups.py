@@ -20,7 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class CellOptions:
-    """How the cells of a table are read, and which of its columns are no features."""
+    """How the cells of a table are read, and which of its columns are not features."""
 
     ids: options.Ids = None
     drop: options.Drop = None
@@ -57,14 +57,14 @@ class LabelOptions(CellOptions, TargetOption):
 
 @dataclass(frozen=True)
 class BinnedLabelOptions(LabelOptions):
-    """The same where labels may be numbers that are cut into classes."""
+    """The same if labels may be numbers that are cut into classes."""
 
     bins: options.TargetBins = None
 
 
 @dataclass(frozen=True)
 class TrainingOptions(BinnedLabelOptions):
-    """The same of a table to learn from, where the user may say what columns are."""
+    """The same for a training table, where the user may set the kinds of columns."""
 
     categorical: options.Nominal = None
     numeric: options.Numeric = None
@@ -141,7 +141,7 @@ Extra = Annotated[
     typer.Option(
         "--with",
         metavar="MODULE:OBJECT",
-        help="Compare an estimator of yours, too: an object of a Python module, or what makes one.",
+        help="Also compare an estimator of your own: an object of a Python module, or a function that makes it.",
         show_default=False,
     ),
 ]
@@ -168,7 +168,7 @@ Repeats = Annotated[
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What is compared, and on which rows."""
+    """The methods to compare, and the rows."""
 
     methods: Methods = "auto"
     extra: Extra = None
@@ -183,7 +183,7 @@ def _written(name: str, *more: str, metavar: str = "FILE", help: str) -> Any:
 
 @dataclass(frozen=True)
 class ComparisonOutputs:
-    """Which files a comparison writes."""
+    """The files that a comparison writes."""
 
     save: Annotated[
         str | None,
@@ -198,8 +198,9 @@ class ComparisonOutputs:
         list[str] | None,
         _written(
             "--by",
+            "--groups",
             metavar="A,B",
-            help="Columns by which the report groups rows: predicted and observed shares, and costs.",
+            help="Columns by which the report groups rows: predicted and observed shares, calibration, and costs.",
         ),
     ] = None
     output: Annotated[str | None, _written("--output", "-o", help="Write the table to CSV, Parquet or JSON.")] = None

@@ -34,13 +34,13 @@ Nominal = Annotated[
     typer.Option(
         "--nominal",
         metavar="A,B",
-        help="Columns to take as categorical even if they look like numbers.",
+        help="Columns to treat as categorical even if they look like numbers.",
         rich_help_panel=COLUMNS,
     ),
 ]
 Numeric = Annotated[
     list[str] | None,
-    typer.Option("--numeric", metavar="A,B", help="Columns to take as numeric.", rich_help_panel=COLUMNS),
+    typer.Option("--numeric", metavar="A,B", help="Columns to treat as numeric.", rich_help_panel=COLUMNS),
 ]
 Drop = Annotated[
     list[str] | None,
@@ -91,7 +91,7 @@ Thousands = Annotated[
     typer.Option(
         "--thousands",
         metavar="SIGN",
-        help="The sign between thousands in CSV; found from the cells by default.",
+        help="The thousands separator in CSV; recognised from the cells by default.",
         rich_help_panel=COLUMNS,
         show_default=False,
     ),
@@ -101,7 +101,7 @@ Separator = Annotated[
     typer.Option(
         "--separator",
         metavar="SIGN",
-        help="What separates the cells of CSV; by default a comma, semicolon, tab or pipe, whichever fits.",
+        help="The separator of CSV cells; by default a comma, semicolon, tab or pipe, whichever fits.",
         rich_help_panel=COLUMNS,
         show_default=False,
     ),
@@ -115,7 +115,7 @@ TargetBins = Annotated[
     typer.Option(
         "--target-bins",
         metavar="A,B",
-        help="Cut a target of numbers into classes at these.",
+        help="Cut a numeric target into classes at these numbers.",
         rich_help_panel=COLUMNS,
         show_default=False,
     ),
@@ -136,7 +136,8 @@ Costs = Annotated[
         "--costs",
         metavar="TABLE",
         help="Costs of decisions: a CSV file (a row per decision, a column per true class), or a list "
-        "'decision:truth=cost' such as 'yes:no=5,no:yes=1'. * stands for any class; right answers cost 0 by default.",
+        "'decision:truth=cost' such as 'yes:no=5,no:yes=1'. * stands for any class; correct decisions cost 0 by "
+        "default.",
         show_default=False,
     ),
 ]

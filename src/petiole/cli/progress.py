@@ -1,4 +1,4 @@
-"""How far the work is and how long it will take: nothing for two seconds, then a bar on a terminal, lines otherwise."""
+"""Progress and the time left: nothing for two seconds, then a bar on a terminal, lines otherwise."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Waiting:
         self._total, self._done = 0.0, 0.0
 
     def start(self, total: float) -> None:
-        """There are so many steps to come."""
+        """Begin, with this many steps to come."""
         self._total, self._done = float(total), 0.0
         self._started = self._last_line = time.monotonic()
         if self._quiet:
@@ -40,11 +40,11 @@ class Waiting:
         self._timer.start()
 
     def advance(self, text: str = "", steps: float = 1) -> None:
-        """Report that so many steps are done; ``text`` names the next or last one."""
+        """Report that this many steps are done; ``text`` names the next or last one."""
         self.reach(self._done + steps, text)
 
     def reach(self, done: float, text: str = "") -> None:
-        """So many steps are done altogether."""
+        """Report that this many steps are done altogether."""
         *messages, state = text.split("\n")
         self._done, self._what = done, state or self._what
         for message in messages if not self._quiet else ():
@@ -56,7 +56,7 @@ class Waiting:
             self._write_line_now_and_then()
 
     def stop(self) -> None:
-        """Nothing more comes: take the bar away."""
+        """End: remove the bar."""
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
@@ -104,7 +104,7 @@ class Waiting:
 
 @contextmanager
 def waiting(what: str, total: float, quiet: bool) -> Iterator[Waiting]:
-    """A bar that goes away at the end, whatever happens."""
+    """A bar that is removed at the end, also after an error."""
     bar = Waiting(what, quiet=quiet)
     bar.start(total)
     try:
@@ -115,7 +115,7 @@ def waiting(what: str, total: float, quiet: bool) -> Iterator[Waiting]:
 
 @contextmanager
 def expecting(what: str, seconds: float, quiet: bool) -> Iterator[None]:
-    """A bar for work that reports no progress but is expected to take so many seconds."""
+    """A bar for work that reports no progress but is expected to take this many seconds."""
     over = threading.Event()
 
     def tick(bar: Waiting) -> None:

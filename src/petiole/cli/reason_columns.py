@@ -14,13 +14,11 @@ REASON = "reason_"
 
 
 class ReasonColumns:
-    """Adds so many columns of reasons, for one class or for the most probable class of each row."""
+    """Adds columns of reasons, for one class or for the most probable class of each row."""
 
     def __init__(self, model: Any, n: int | None, k: int | None) -> None:
         if n is not None and not has_paths(model):
-            raise WrongInput(
-                f"--reasons {n}: a {type(model).__name__} has no trees to follow; use a tree or a forest of trees"
-            )
+            raise WrongInput(f"--reasons {n}: a {type(model).__name__} has no tree paths; use a tree or a forest")
         self._model, self._n, self._k = model, n or 0, k
         self.names = [f"{REASON}{number + 1}" for number in range(self._n)]
 

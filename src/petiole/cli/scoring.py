@@ -1,4 +1,4 @@
-"""A model's probabilities for the rows of a file, a batch at a time."""
+"""A model's probabilities for the rows of a file, in batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Scored:
     """Some rows with their probabilities."""
 
     batch: RowBatch
-    table: Any  # as the model took it
+    table: Any  # as passed to the model
     proba: NDArray[np.float64]
 
 
@@ -42,18 +42,18 @@ class Scorer:
         self._wanted = [*self._names, *(name for name in others if name not in self._names)]
 
     def require(self, option: str, name: str) -> None:
-        """Raise unless the file has a column that an option names, beside those of the roles."""
+        """Raise an error unless the file has a column that an option names, besides those of the roles."""
         if name not in self._batches.columns:
             raise unknown_column(option, name, self._batches.columns, self._label)
 
     def _refuse_inputs(self, roles: Roles) -> None:
-        """Refuse options that promise of a column what is not so if the model has learned from it."""
+        """Refuse options that exclude a column if it is an input of the model."""
         for option, names in (("--id", roles.ids), ("--drop", roles.drop), ("--target", [roles.target])):
             for name in names:
                 if name in (self.columns.names or ()):
                     raise WrongInput(
                         f"{option} {name}: is an input of the model, so its probabilities depend on it: fit it again "
-                        f"with {option} {name}, or leave the option away"
+                        f"with {option} {name}, or leave the option out"
                     )
 
     def _model_names(self, elsewhere: set[str]) -> list[str]:
@@ -73,7 +73,7 @@ class Scorer:
         return self.columns.names
 
     def __call__(self, quiet: bool, n_rows: int | None = None, *, ask: bool = True) -> Iterator[Scored]:
-        """Yield the rows with their probabilities; without ``ask`` no probabilities are computed."""
+        """Yield the rows with their probabilities; without ``ask`` none are computed."""
         size = n_rows or rows_at_once(len(self._batches.columns))
         with waiting("scoring", self._batches.total, quiet) as bar:
             for batch in self._batches(self._wanted, size, bar.reach):

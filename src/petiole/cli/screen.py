@@ -1,4 +1,4 @@
-"""What is written to the terminal: notes on standard error, tables or JSON on standard output."""
+"""Output to the terminal: notes on standard error, tables or JSON on standard output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Section:
     note: str = ""
     key: str = ""  # its name in JSON; the title by default
     tall: bool = False  # cells have several lines
-    most: int | None = None  # rows that are shown to people; programs get all
+    most: int | None = None  # rows that are shown on the terminal; JSON has all
 
     def to_dict(self) -> list[dict[str, Any]]:
         """One object per row."""
@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command has found out: sections for people, a dict for programs."""
+    """The result of a command: sections for people, a dict for programs."""
 
     sections: Sequence[Section] = ()
     lines: Sequence[str] = ()
@@ -65,13 +65,13 @@ def write_line(text: str) -> None:
 
 
 def note(text: str, quiet: bool) -> None:
-    """Write a line to standard error, unless told to be quiet."""
+    """Write a line to standard error, unless ``quiet``."""
     if not quiet:
         print(text, file=sys.stderr, flush=True)
 
 
 def show_section(section: Section) -> None:
-    """Draw a table; one that is too wide for the terminal is parted, with the first column in each part."""
+    """Draw a table; one that is too wide for the terminal is divided, with the first column in each part."""
     from rich.console import Console
     from rich.text import Text
 
@@ -107,7 +107,7 @@ def _draw(console: Any, section: Section, rows: list[list[str]], columns: list[i
 
 
 def fitting_columns(cells: Sequence[Sequence[str]], width: int) -> list[list[int]]:
-    """Which columns stand side by side: as many as fit, the first of all before each group.
+    """Groups of columns that fit side by side; each group begins with the first column.
 
     >>> fitting_columns([["method", "loss", "time"], ["a", "0.5", "1.25"]], width=18)
     [[0, 1], [0, 2]]
@@ -147,7 +147,7 @@ def spell(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The same value in the types of JSON; what is not finite becomes null."""
+    """The same value in the types of JSON; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

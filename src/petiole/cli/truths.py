@@ -1,4 +1,4 @@
-"""Rows with what a model says of them and what is true, in batches: for ``evaluate`` and ``update``."""
+"""Rows with predictions and labels, in batches: for ``evaluate`` and ``update``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MISSING = -1  # the code of a missing label
 
 @dataclass(frozen=True)
 class Truths:
-    """Some rows that have a class: what the model took and says, the labels, and the weights if there are any."""
+    """Some rows that have a class: inputs and predictions of the model, labels, and weights if there are any."""
 
     table: Any
     proba: NDArray[np.float64]
@@ -110,18 +110,18 @@ class LabelledRows:
 
 
 def target_of(model: Any) -> str | None:
-    """The column of labels that a model was fitted to, where it knows its name."""
+    """The column of labels to which a model was fitted, if the model has its name."""
     found: str | None = (getattr(find_encoder(model), "table_format", None) or {}).get("target")
     return found
 
 
 def _target(roles: Roles, source: Source, model: Any) -> str:
-    """The column of labels: as said, that of the data set's name, or the one the model was fitted to."""
+    """The column of labels: the given one, that of the data set, or the one to which the model was fitted."""
     if roles.target is not None:
         return roles.target
     found = NAMED_TARGET if source.is_name else target_of(model)
     if found is None:
-        raise WrongInput(f"--target is needed: say which column of {source.label} holds the class")
+        raise WrongInput(f"--target is required: name the column of {source.label} that holds the class")
     return found
 
 

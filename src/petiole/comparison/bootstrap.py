@@ -24,7 +24,7 @@ from petiole.comparison.resampling import (
 )
 
 METHODS = ("percentile", "basic", "normal", "bca")
-# Beyond this many rows, BCa leaves out blocks of rows: the skewness it looks for is the same, and found sooner.
+# Beyond this many rows, BCa leaves out blocks of rows: the skewness is the same, and found sooner.
 MOST_LEFT_OUT = 500
 
 Metric = Callable[..., float]
@@ -37,7 +37,7 @@ class BootstrapInterval:
     Attributes
     ----------
     estimate : float
-        On the rows as they are.
+        The metric on all rows.
     interval : (float, float)
     standard_error : float
         Standard deviation of the draws.
@@ -77,13 +77,13 @@ def bootstrap_interval(
 
     Test rows are drawn with replacement ``n_draws`` times. The model is not fitted again, so the interval reflects the
     choice of test rows alone. A draw is passed to the metric as ``sample_weight``, without copying rows, if the metric
-    takes it.
+    accepts it.
 
     Parameters
     ----------
     metric : function
         Called as ``metric(y_true, proba, labels=..., sample_weight=...)``, with those of the two keywords that it has.
-        Without ``sample_weight`` it is given the drawn rows instead.
+        Without ``sample_weight`` it gets the drawn rows instead.
     y_true : array of shape (n,)
     proba : array of shape (n, n_classes)
     n_draws : int, default=1000
@@ -91,14 +91,14 @@ def bootstrap_interval(
     labels : array of shape (n_classes,), default: the sorted labels of y_true
         The class of each column of ``proba``.
     sample_weight : array of shape (n,), default=None
-        How many rows each row stands for: 2 is a row twice, 0 is a row absent.
+        The number of rows that each row stands for.
     random_state : int, RandomState, Generator or None, default=None
     method : {"percentile", "basic", "normal", "bca"}, default="percentile"
         "percentile" takes the ends from the sorted draws, "basic" mirrors them at the estimate, "normal" is the
         estimate and normal quantiles times the standard error, "bca" corrects the percentiles for bias and skewness
         (Efron 1987), as SciPy does.
     stratify : bool, default=False
-        Keep the number of rows of each class, for metrics that are undefined when a rare class is absent.
+        Keep the number of rows of each class, for metrics that are undefined if a rare class is missing.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def bootstrap_difference(
 ) -> BootstrapInterval:
     """Compute a confidence interval for the difference of a metric between two models on the same test rows.
 
-    Both models are scored on the same draws, so that rows which are equally hard for both cancel out.
+    Both models are scored on the same draws, so rows that are equally hard for both cancel out.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class _Evaluator:
 def _keywords(metric: Metric) -> set[str]:
     try:
         parameters = inspect.signature(metric).parameters.values()
-    except (TypeError, ValueError):  # some compiled functions do not tell
+    except (TypeError, ValueError):  # some compiled functions have no signature
         return set()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return {"labels", "sample_weight"}
@@ -215,7 +215,7 @@ def _interval(
     random = as_generator(random_state)
     estimate = evaluate(judged.weights)
     if not np.isfinite(estimate):
-        raise ValueError(f"metric gives {estimate} on the rows as they are: take a metric that is finite here")
+        raise ValueError(f"metric gives {estimate} on the rows as they are: use a metric that is finite here")
     sampler = RowSampler(judged.weights, random, judged.codes if stratify else None)
     draws = np.sort([evaluate(sampler.draw()) for _ in range(n_draws)])
     _check_finite(draws)
@@ -228,7 +228,7 @@ def _check_finite(draws: Floats) -> None:
     if n_bad:
         raise ValueError(
             f"metric is not finite on {n_bad} of {len(draws)} draws: keep every class in each draw with stratify=True, "
-            "or take a metric that is finite without it"
+            "or use a metric that is finite without it"
         )
 
 

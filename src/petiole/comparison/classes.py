@@ -1,4 +1,4 @@
-"""Lists of classes and actions: each named once, and put together."""
+"""Lists of classes and actions: checks that each occurs once, and unions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BCost and BDeltaCost: what a classifier costs, and whether another costs less, from bootstrapped confusion counts."""
+"""BCost and BDeltaCost: the cost of a classifier, and of two compared, from bootstrapped confusion counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from petiole.comparison.resampling import (
     sums_of_draws,
 )
 
-# A total this small beside the number of rows times the largest cost is rounding, and stands for zero.
+# A total this small relative to the number of rows times the largest cost is rounding, and counts as zero.
 TINY = 1e-14
 
 
@@ -131,7 +131,7 @@ def bdelta_cost(
     pred_1, pred_2 : arrays of shape (n,)
         The classes that two classifiers predicted, or the actions that were taken.
     cost : array of shape (n_actions, n_classes)
-        ``cost[i, j]`` is what it costs to predict i (or to take action i) when j is true. May be negative.
+        ``cost[i, j]`` is the cost of predicting i (or taking action i) if j is true. May be negative.
     n_draws : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
     level : float, default=0.95
@@ -141,10 +141,10 @@ def bdelta_cost(
     actions : array of shape (n_actions,), default: ``labels`` if ``cost`` is square, else the sorted predictions
         What each row of ``cost`` stands for.
     sample_weight : array of shape (n,), default=None
-        How many rows each row stands for: 2 is a row twice, 0 is a row absent. A draw has as many rows as they sum to.
+        The number of rows that each row stands for. A draw has as many rows as the weights sum to.
     cell_prior : float, default=0
-        Pretended rows in each cell, so that cells which are empty by chance can be drawn. The paper of 2002 has none;
-        Margineantu & Dietterich (2000) take 0.1 (from memory, see the provenance page).
+        Pseudo-rows added to each cell, so that cells that are empty by chance can be drawn. The paper of 2002 has
+        none; Margineantu & Dietterich (2000) add 0.1 (see the provenance page).
 
     Returns
     -------
@@ -195,7 +195,7 @@ def bcost(
     y_true, pred : arrays of shape (n,)
         True classes of the test rows, and predicted classes or actions taken.
     cost : array of shape (n_actions, n_classes)
-        ``cost[i, j]`` is what it costs to predict i when j is true.
+        ``cost[i, j]`` is the cost of predicting i if j is true.
     n_draws, random_state, level, labels, actions, sample_weight, cell_prior
         As in :func:`bdelta_cost`.
 
@@ -251,11 +251,11 @@ def _bootstrap(
     n_draws: int,
     random: np.random.Generator,
 ) -> tuple[float, Floats]:
-    """The total of what was seen, and the sorted totals of the draws, on the scale of the former."""
+    """The observed total, and the sorted totals of the draws on the same scale."""
     values = price(*outcomes.codes)
     n, size = outcomes.n_examples, sample_size(outcomes.weights)
     sizes: Wholes = np.full(n_draws, size, dtype=np.int64)
-    # (n_c + prior) / (N + prior * cells) mixes the cells seen with all cells alike, which then need not be listed
+    # (n_c + prior) / (N + prior * cells) mixes the occurring cells with all cells, which then need not be listed
     pretended = cell_prior * float(np.prod([float(length) for length in outcomes.shape]))
     n_from_prior = random.binomial(sizes, pretended / (n + pretended))
     totals = draw_totals(values, outcomes.weights, sizes - n_from_prior, random)
@@ -269,7 +269,7 @@ def _bootstrap(
 
 
 def _without_rounding(totals: Floats, scale: float) -> Floats:
-    """Differences of costs that cancel must be zero, lest 3 * 0.1 - 0.3 be significant."""
+    """Differences of costs that cancel become exactly zero, so that 3 * 0.1 - 0.3 is not significant."""
     return np.where(np.abs(totals) <= TINY * scale, 0.0, totals)
 
 

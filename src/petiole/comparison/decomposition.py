@@ -1,4 +1,4 @@
-"""Bias and variance over many learning sets: of the 0/1 error as Kohavi and Wolpert have it, and of probabilities."""
+"""Bias and variance over many learning sets: of the 0/1 error, after Kohavi and Wolpert, and of probabilities."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def bias_variance(
     sample_weight : array of shape (n,), default=None
         Weights of the test rows.
     unbiased : bool, default=False
-        Q from few learning sets scatters, and the scatter counts as bias. True moves it, var / (L - 1), from the
-        squared bias to the variance, as Kohavi & Wolpert (1996) do. Both are then unbiased.
+        With few learning sets, Q varies by chance, and this variance counts as bias. True moves it, var / (L - 1),
+        from the squared bias to the variance, as Kohavi & Wolpert (1996) do. Both are then unbiased.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def probability_bias_variance(
 def of_votes(votes: Floats, truth: Floats, n_sets: int, weights: Floats, unbiased: bool) -> BiasVariance:
     """Kohavi and Wolpert's parts from the share of models that vote for each class."""
     squared_bias = 0.5 * ((truth - votes) ** 2).sum(axis=1)
-    # sums of v (1 - v) rather than 1 - sum of v^2, so that what is certain is exactly 0
+    # sums of v (1 - v) rather than 1 - sum of v^2, so that the variance of certain votes is exactly 0
     variance = 0.5 * (votes * (1 - votes)).sum(axis=1)
     noise = 0.5 * (truth * (1 - truth)).sum(axis=1)
     return _decomposition(squared_bias, variance, noise, n_sets, weights, unbiased)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Heights are in lines of text below the axis of ranks, which is at 0.
 LINE = 0.26  # inches
 FIRST_BAR, BAR_STEP = 0.55, 0.5
-ABOVE = 2.6  # room for the ticks' numbers and the critical difference
+ABOVE = 2.6  # space for the ticks' numbers and the critical difference
 SCALE = 3.4  # inches, from the first rank to the last
 SIDE, CHARACTER = 0.6, 0.078  # inches beside the scale: for a line and a number, and for each letter of a name
 BAR_COLOR = OKABE_ITO[5]
@@ -36,7 +36,7 @@ def critical_difference_diagram(
     Parameters
     ----------
     scores : RankComparison, or array or data frame of shape (n_data_sets, n_methods)
-        What :func:`friedman_nemenyi` returns or takes.
+        A result or an input of :func:`friedman_nemenyi`.
     names, alpha, greater_is_better
         As in :func:`friedman_nemenyi`; only with scores.
     ax : matplotlib Axes, default: a new figure of the size that the picture needs
@@ -89,7 +89,7 @@ def _new_axes(width: float, height: float) -> Axes:
 
 
 def _bars(result: RankComparison) -> list[tuple[float, float, int]]:
-    """From, to and row of each bar; a bar goes into the first row where it touches no other."""
+    """Start, end and row of each bar; a bar goes into the first row in which it touches no other."""
     rank_of = dict(zip(result.names, result.mean_ranks, strict=True))
     bars: list[tuple[float, float, int]] = []
     ends: list[float] = []
@@ -109,7 +109,7 @@ def _draw_scale(ax: Axes, result: RankComparison) -> None:
         ax.plot([rank, rank], [0, 0.35 if whole else 0.2], color=INK, linewidth=1.0)
         if whole and (k <= 20 or int(rank) % 2):
             ax.text(rank, 0.45, f"{int(rank)}", ha="center", va="bottom", fontsize=SMALL_FONT, color=INK)
-    # wider than the scale when data sets are few: it then goes over its end, which is the truth
+    # wider than the scale if there are few data sets: it then extends beyond the scale, which is correct
     end, height = 1 + result.critical_difference, 1.75
     ax.plot([1, end], [height, height], color=QUIET, linewidth=1.2)
     for x in (1, end):

@@ -21,7 +21,7 @@ class PairedTest:
     Attributes
     ----------
     difference : float
-        Mean of the first scores less the second.
+        Mean of the first scores minus the second.
     statistic : float
         Student's t.
     p_value : float
@@ -148,7 +148,7 @@ def sign_test(
     tie_tolerance: float = 0.0,
     ties: str = "drop",
 ) -> SignTest:
-    """Sign test over data sets, two-tailed and exact: which method wins more often, whatever the margin.
+    """Sign test over data sets, two-tailed and exact: which method wins more often, by any margin.
 
     Under the null hypothesis a win is as likely as a loss, so wins are binomial with probability 1/2. Zhang et al. 2020
     use it with alpha = 0.05, and call p <= alpha significant.
@@ -236,7 +236,7 @@ def t_statistics(differences: Floats, factor: float) -> tuple[Floats, Floats, Fl
     n_trials = differences.shape[-1]
     mean = differences.mean(axis=-1)
     error = differences.std(axis=-1, ddof=1) * math.sqrt(factor)
-    # equal differences whose mean rounds have a deviation that is nothing but rounding
+    # the deviation of equal differences is only the rounding of their mean
     error = np.where(error <= 1e-14 * np.abs(differences).max(axis=-1), 0.0, error)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(error > 0, mean / error, np.where(mean == 0, 0.0, np.copysign(np.inf, mean)))

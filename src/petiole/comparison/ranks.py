@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankComparison:
-    """Mean ranks of methods, and how far apart they must be to differ.
+    """Mean ranks of methods, and the difference at which two methods differ significantly.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class RankComparison:
     mean_ranks : array of shape (n_methods,)
         1 is best.
     statistic, p_value : float
-        Friedman's chi-squared, corrected for ties, of the hypothesis that all methods are alike.
+        Friedman's chi-squared, corrected for ties, of the hypothesis that all methods are equally good.
     f_statistic, f_p_value : float
         Iman and Davenport's F of the same hypothesis, less conservative.
     critical_difference : float
@@ -73,7 +73,7 @@ class RankComparison:
         return np.minimum(table, table.T)
 
     def groups(self) -> list[list[str]]:
-        """The largest groups in which no two methods differ significantly; a method on its own is no group."""
+        """The largest groups in which no two methods differ significantly; a single method is not a group."""
         order, found, reached = self.order, [], 0
         for start, first in enumerate(order):
             near = self.mean_ranks[order[start:]] - self.mean_ranks[first] < self.critical_difference

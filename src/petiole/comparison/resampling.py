@@ -1,7 +1,7 @@
 """Draws with replacement: totals over cells, counts of rows, and the order statistics that bound an interval.
 
-Weights count rows, here as everywhere in petiole: 2 is a row twice, 0 is a row absent. So a draw from rows of weights
-w has as many rows as the weights sum to, and takes row i with probability proportional to w_i.
+Weights are numbers of rows here. So a draw from rows of weights w has as many rows as the weights sum to, and takes
+row i with probability proportional to w_i.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from petiole._validation import check_fraction, check_whole
 Wholes = NDArray[np.int64]
 
 BLOCK = 2**16  # values drawn at once: they stay in the second cache
-ROWS_PER_CELL = 20  # one binomial number takes as long as drawing about so many rows
-ROUNDING = 1e-9  # n_draws * (1 - level) / 2 is meant to be whole where it is this near
+ROWS_PER_CELL = 20  # one binomial number takes as long as drawing about this many rows
+ROUNDING = 1e-9  # n_draws * (1 - level) / 2 counts as whole if it is this near
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -36,7 +36,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_draws(n_draws: Any, level: Any) -> None:
-    """There are enough draws for the ends of an interval to be among them."""
+    """Raise an error unless there are enough draws for the ends of an interval to be among them."""
     check_whole("n_draws", n_draws, 1)
     check_fraction("level", level)
     if _rank_of_low_end(n_draws, level) < 1:
@@ -62,11 +62,11 @@ def _rank_of_low_end(n_draws: int, level: float) -> int:
 
 
 def sample_size(weights: Floats) -> int:
-    """How many rows a draw has: the sum of the weights, rounded."""
+    """The number of rows of a draw: the sum of the weights, rounded."""
     total = float(weights.sum())
     if total < 1:
         raise ValueError(
-            f"sample_weight sums to {total:g}: weights count rows here, so must sum to at least 1; "
+            f"sample_weight sums to {total:g}: weights are numbers of rows here, so they must sum to at least 1; "
             "multiply them so that their sum is the number of rows they stand for"
         )
     return round(total)
@@ -78,10 +78,10 @@ def are_whole(weights: Floats) -> bool:
 
 
 def draw_totals(values: Floats, weights: Floats, sizes: Wholes, random: np.random.Generator) -> Floats:
-    """For each size, the total of the values of so many cells drawn in proportion to their weights.
+    """For each size, the total of the values of this many cells, drawn in proportion to their weights.
 
-    That is a multinomial draw of counts times the values. Cells of equal value are one cell, and the heaviest is what
-    the others leave over, so neither is drawn.
+    That is a multinomial draw of counts times the values. Cells of equal value are merged, and the heaviest cell gets
+    what the others leave over, so it is not drawn.
 
     >>> draw_totals(np.array([5.0, 5.0]), np.ones(2), np.array([3, 4]), as_generator(0))
     array([15., 20.])
@@ -107,7 +107,7 @@ def _by_rows(values: Floats, weights: Floats, total: float, sizes: Wholes, rando
 
     def draw(n: int) -> Floats:
         rows = random.integers(len(pool), size=n)
-        # all are in range: "clip" spares numpy looking for others, which takes as long as fetching the values
+        # all are in range: "clip" avoids numpy's check, which takes as long as fetching the values
         return pool.take(rows, out=room[:n], mode="clip")
 
     return sums_of_draws(n_drawn, draw)
@@ -125,7 +125,7 @@ def _by_cells(values: Floats, shares: Floats, sizes: Wholes, random: np.random.G
 
 
 def sums_of_draws(lengths: Wholes, draw: Callable[[int], Floats]) -> Floats:
-    """For each length, the sum of so many values from ``draw(n)``, asked for in blocks.
+    """For each length, the sum of this many values from ``draw(n)``, drawn in blocks.
 
     >>> sums_of_draws(np.array([2, 0, 3]), lambda n: np.ones(n))
     array([2., 0., 3.])

@@ -24,7 +24,7 @@ from petiole.comparison.resampling import Wholes, as_generator
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BATCH = 10  # learning sets whose predictions are in memory at once
+BATCH = 10  # number of learning sets whose predictions are in memory at once
 PARTS = ("error", "squared_bias", "variance", "noise")
 
 
@@ -72,7 +72,7 @@ class BiasVarianceStudy:
 
     @property
     def best_value(self) -> Any:
-        """The value with the least 0/1 error; of equal ones the first."""
+        """The value with the least 0/1 error; in a tie, the first."""
         return self.values[int(self.error.argmin())]
 
     def to_text(self) -> str:
@@ -130,21 +130,21 @@ def bias_variance_study(
     Parameters
     ----------
     estimator : scikit-learn classifier
-        With ``predict_proba``, its probabilities are decomposed too. It is cloned and left alone; if it draws random
-        numbers, give it a ``random_state`` of its own for a study that can be repeated.
-    X, y : the pool that learning sets are drawn from
+        If it has ``predict_proba``, its probabilities are decomposed, too. The estimator is cloned and not changed. If
+        it draws random numbers, set its ``random_state`` so that the study can be repeated.
+    X, y : the rows from which learning sets are drawn
     X_test, y_test : the test rows
         ``y_test`` holds labels, or true probabilities P(C|x) with a column per class of ``y``, in sorted order.
     parameter : str
-        As for ``set_params``: also "estimator__max_depth".
+        A name for ``set_params``, also "estimator__max_depth".
     values : iterable
     n_sets : int, default=50
         The paper's number.
     set_size : int or float, default=0.5
         Rows in a learning set, or the share of the pool. The paper draws 500 of 18,000.
     refit : bool, default=True
-        False fits once per learning set, with the first value, and only sets the parameter before each prediction. For
-        parameters that the fit does not look at, such as the noise of dual perturb-and-combine or a number of
+        False fits once per learning set, with the first value, and only sets the parameter before each prediction. Use
+        it for parameters that do not affect the fit, such as the noise of dual perturb and combine or a number of
         neighbours.
     replace : bool, default=False
         Whether a learning set may contain a row twice.
@@ -154,7 +154,7 @@ def bias_variance_study(
         See :func:`bias_variance`.
     random_state : int, RandomState, Generator or None, default=None
     n_jobs : int, default=None
-        Learning sets worked on at once; does not change the result.
+        Number of learning sets processed in parallel; does not change the result.
     verbose : int, default=0
         Above 0, print how many learning sets are done.
 

@@ -1,4 +1,4 @@
-"""Tables of wins, ties and losses, as papers print them: by plain comparison, or by a t-test on each data set."""
+"""Tables of wins, ties and losses, by plain comparison or by a t-test on each data set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WinTieLossTable:
         The others, in the order of the columns.
     metrics, data_sets : lists of str
     wins, ties, losses : arrays of whole numbers, of shape (n_opponents, n_metrics)
-        Of the reference; of the opponents with ``wins_of="opponents"``.
+        Those of the reference; with ``wins_of="opponents"``, those of the opponents.
     p_values : array of shape (n_opponents, n_metrics)
         Two-tailed sign test of the wins against the losses; ties are left out.
     marks : array of shape (n_opponents, n_metrics, n_data_sets)
@@ -95,7 +95,7 @@ class WinTieLossTable:
         index = self._opponent_index(opponent)
         sides = [(self.opponents[index], self.opponent_scores[index]), (self.reference, self.reference_scores)]
         if self.wins_of == "opponents":
-            sides.reverse()  # whose wins they are stands beside them
+            sides.reverse()  # the label says whose wins they are
         header = ["data set"]
         for metric in self.metrics:
             header += [f"{metric}: {sides[0][0]}", sides[1][0], "win"]
@@ -153,7 +153,7 @@ def win_tie_loss(
 ) -> WinTieLossTable:
     """Count on how many data sets one method wins, ties and loses against the others.
 
-    Without trials, the better score wins and the counts are judged by a sign test, as in table 1 of Zhang et al. 2020.
+    Without trials, the better score wins and a sign test is applied to the counts, as in table 1 of Zhang et al. 2020.
     With trials, a t-test decides on each data set whether there is a winner, as in tables 2 to 6 of Nielsen 2004 (at
     0.1).
 
@@ -167,7 +167,7 @@ def win_tie_loss(
         The methods.
     data_sets : list of str, default: numbers
     greater_is_better : bool or collection of metric names, default=False
-        For all metrics, or the metrics for which it is so.
+        True or False for all metrics, or the names of the metrics for which it is true.
     rule : {"plain", "t_test", "corrected_t_test"}, default: "t_test" if there are trials, else "plain"
         With trials, "plain" compares their means.
     alpha : float, default=0.1

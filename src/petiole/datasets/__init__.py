@@ -1,6 +1,6 @@
 """Data sets by name, tables from your own files, the papers' data sets, and generators with known probabilities.
 
-``list`` is left out of ``__all__``, so that a star import does not hide Python's own.
+``list`` is left out of ``__all__``, so that a star import does not hide Python's built-in ``list``.
 """
 
 from petiole.datasets import papers

@@ -1,4 +1,4 @@
-"""What a reader may change, in the words of those who read: parameters in Python, options on the command line."""
+"""Advice in messages about reading: parameters in Python, options on the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Advice:
-    """Templates; ``{name}`` is a column and ``{text}`` a cell, quoted as the reader would have to."""
+    """Templates; ``{name}`` is a column and ``{text}`` a cell, quoted as they have to be typed."""
 
     nominal: str
     numeric: str

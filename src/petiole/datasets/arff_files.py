@@ -1,6 +1,6 @@
 """Reading ARFF, dense and sparse, as Weka writes it: quoted names, nominal declarations, "?" for missing.
 
-SciPy's reader knows neither sparse rows nor strings nor escaped quotes, and does not say on which line it stopped.
+SciPy's reader does not support sparse rows, strings and escaped quotes, and does not name the line of an error.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_arff(text: str, file: str, kinds: Mapping[str, str]) -> dict[str, Value
 
     columns = Assembler(file, [_planned(plan, kinds) for plan in plans], MISSING, strip=False).assemble(rows)
     if not len(next(iter(columns.values()))):
-        raise ValueError(f"{file}: there is no row after @data: the file must have at least one")
+        raise ValueError(f"{file}: there are no rows after @data: the file must have at least one")
     return columns
 
 
@@ -116,7 +116,7 @@ def _read_categories(declared: str, place: Place) -> tuple[str, ...]:
 
 
 def _inside_braces(text: str) -> tuple[str, bool, str]:
-    """Return what stands between { and the } that is not quoted, whether there is one, and what follows."""
+    """Return the text between { and the first } that is not quoted, whether there is one, and what follows."""
     for match in BRACE.finditer(text):
         if match[0] == "}":
             return text[1 : match.start()], True, text[match.end() :]
@@ -149,7 +149,7 @@ def _dense_row(line: str, plans: Sequence[ColumnPlan], place: Place) -> list[Cel
 
 
 def _sparse_row(line: str, plans: Sequence[ColumnPlan], fillers: list[Cell], place: Place) -> list[Cell]:
-    """What a sparse row leaves out is 0, or the first declared value of a nominal attribute."""
+    """Values that a sparse row leaves out are 0, or the first declared value of a nominal attribute."""
     body, closed, rest = _inside_braces(line)
     if not closed or rest.strip():
         raise ValueError(f"{place}: a sparse row is one pair of braces, {{index value, index value}}: {line[:60]!r}")

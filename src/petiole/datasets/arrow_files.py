@@ -21,7 +21,7 @@ MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather"}
 
 
 def arrow_format(data: bytes) -> str | None:
-    """Say which of the formats the bytes are in, if in any.
+    """Return the format of the bytes, or None.
 
     >>> arrow_format(b"PAR1...")
     'parquet'
@@ -32,7 +32,7 @@ def arrow_format(data: bytes) -> str | None:
 def read_arrow(data: bytes, file: str, options: ReadingOptions, skipped: Collection[str] = ()) -> ReadTable:
     """Read Parquet or Feather: numbers are numeric; strings, truth values and dictionaries are categorical.
 
-    Strings that are numbers or dates become such, as in CSV.
+    Strings that are numbers or dates are converted, as in CSV.
     """
     frame = nw.from_native(_open(data, file), eager_only=True)
     if not len(frame) or not frame.columns:
@@ -51,8 +51,8 @@ def _open(data: bytes, file: str) -> Any:
         return _open_with_pyarrow(data, kind)
     except ImportError:
         pass
-    except Exception as error:  # pyarrow has a class of its own for every kind of damage
-        raise ValueError(f"{file}: not a sound {kind} file ({error}): write or fetch it again") from None
+    except Exception as error:  # pyarrow has a different exception for every kind of damage
+        raise ValueError(f"{file}: not a valid {kind} file ({error}): write or fetch it again") from None
     try:
         import polars as pl
     except ImportError:

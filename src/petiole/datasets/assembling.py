@@ -1,4 +1,4 @@
-"""Rows of cells into columns, a block of rows at a time, deciding on the way which columns are numeric."""
+"""Turns rows of cells into columns, in blocks of rows, and decides which columns are numeric."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ BLOCK = 256  # rows; a few hundred keep the strings in cache, which halves the t
 class Assembler:
     """Puts cells into columns.
 
-    ``missing`` are the cells that mean "no value". ``strip`` says whether blanks around names are to be dropped. With a
-    ``recogniser``, columns that are no plain numbers are shown to it; without one they are categorical.
+    ``missing`` are the cells that mean "no value". ``strip`` is whether blanks around names are removed. A
+    ``recogniser`` decides on columns that are not plain numbers; without one they are categorical.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Assembler:
         self.recogniser = recogniser
 
     def assemble(self, rows: Callable[[], Iterator[Row]]) -> dict[str, Values]:
-        """Read the rows, and once more if a column turned out not to be numeric after a block of numbers."""
+        """Read the rows, and again if a column turns out not to be numeric after a block of numbers."""
         kinds = [self._first_kind(plan) for plan in self.plans]
         builders, complete = self._read(rows(), kinds)
         if not complete:
@@ -42,7 +42,7 @@ class Assembler:
         return {plan.name: self._finish(plan, builder, rows) for plan, builder in pairs}
 
     def _read(self, rows: Iterator[Row], kinds: list[str]) -> tuple[list[Builder], bool]:
-        """Fill one builder per column, changing ``kinds`` where the cells demand it; False if a column lost a block."""
+        """Fill one builder per column, changing ``kinds`` as the cells require; False if a column lost a block."""
         builders = [self._builder(plan, kind) for plan, kind in zip(self.plans, kinds, strict=True)]
         complete = True
         while block := list(islice(rows, BLOCK)):

@@ -1,4 +1,4 @@
-"""The data sets that are always there: one that comes with petiole, and those of scikit-learn."""
+"""The data sets that are always available: one that comes with petiole, and those of scikit-learn."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class UnknownColumn(ValueError):
 
 
 def check_skipped(skipped: Collection[str], columns: Collection[str], file: str) -> None:
-    """Columns to be left out must be there."""
+    """Raise an error unless the columns to be left out exist."""
     for name in skipped:
         if name not in columns:
             raise UnknownColumn(name, columns, file)
@@ -46,7 +46,7 @@ def check_skipped(skipped: Collection[str], columns: Collection[str], file: str)
 
 @dataclass
 class ColumnPlan:
-    """What a column is to become: its kind (None: decided by its cells) and, if declared, its categories."""
+    """The plan of a column: its kind (None: decided by its cells) and, if declared, its categories."""
 
     name: str
     kind: str | None = None
@@ -65,15 +65,15 @@ def parse_number(cell: str) -> float:
 
 
 class NumericBuilder:
-    """Collects the cells of a numeric column; a cell with the sign ``refused`` is no number."""
+    """Collects the cells of a numeric column; a cell with the character ``refused`` is not a number."""
 
     def __init__(self, missing: frozenset[Cell], format: NumberFormat = PLAIN, refused: str | None = None) -> None:
         self.missing, self.format, self.refused = missing | DASHES, format, refused
         self.parts: list[NDArray[np.float64]] = []
-        self.markers: Counter[str] = Counter()  # how often cells said that they are missing
+        self.markers: Counter[str] = Counter()  # the number of cells by missing marker
 
     def add(self, cells: Sequence[Cell]) -> int | None:
-        """Add some cells; return the index of the first that is no number, if there is one (nothing is added then)."""
+        """Add some cells; if one is not a number, add nothing and return the index of the first such cell."""
         try:
             self.parts.append(self._parse_plain_numbers(cells))
             return None
@@ -111,7 +111,7 @@ class NumericBuilder:
         return np.fromiter(map(float, cells), np.float64, count=len(cells))  # type: ignore[arg-type]
 
     def _marker(self, cell: Cell) -> str | None:
-        """The text that says that a cell is missing, None if it is not."""
+        """The marker of a missing cell, None if it is not missing."""
         stripped = None if cell is None else cell.strip()
         return (stripped or "") if cell in self.missing or stripped in self.missing else None
 
@@ -121,7 +121,7 @@ class NumericBuilder:
 
 
 class CodeBook(dict[Cell, int]):
-    """Codes of names in the order of appearance; -1 is missing. Other spellings of a name are learned on the way."""
+    """Codes of names in the order of appearance; -1 is missing. Other spellings of a name are added when they occur."""
 
     def __init__(self, missing: Iterable[Cell], declared: tuple[str, ...] | None, strip: bool) -> None:
         super().__init__(dict.fromkeys(missing, -1))
@@ -154,7 +154,7 @@ class TextBuilder:
         self.parts.append(np.fromiter(map(self.book.__getitem__, cells), np.int64, count=len(cells)))
 
     def codes(self) -> NDArray[np.int64]:
-        """Which of the distinct cells each row has."""
+        """The position of each row's cell among the distinct cells."""
         return np.concatenate(self.parts) if self.parts else np.empty(0, dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""A column on its way from a file to a frame: numbers, or codes of names."""
+"""Columns between a file and a frame: numbers, or codes of names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MICROSECONDS_OF_DAY = 86_400_000_000
-# Kinds of columns as files and parameters spell them, and the words for them in texts.
+# Kinds of columns as spelled in files and parameters, and the words for them in messages.
 KIND_TITLES = {"numeric": "numeric", "nominal": "categorical", "date": "dates"}
 
 
@@ -99,11 +99,11 @@ class Categorical:
         return Categorical(self.codes[rows], self.categories)
 
     def sorted(self) -> Categorical:
-        """Return the same names with sorted categories, so that the order of rows does not show."""
+        """Return the same names with sorted categories, which do not depend on the order of rows."""
         order = sorted(range(len(self.categories)), key=self.categories.__getitem__)
         rank = np.empty(len(order) + 1, dtype=np.int64)
         rank[order] = np.arange(len(order))
-        rank[-1] = -1  # where code -1 looks
+        rank[-1] = -1  # the entry of code -1
         return Categorical(rank[self.codes], tuple(self.categories[index] for index in order))
 
     def names(self) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Reading CSV: quoted cells, commas, semicolons or tabs, and a complaint about every line that does not fit."""
+"""Reading CSV: quoted cells, commas, semicolons or tabs, with an error for any line that does not fit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_recognised(text: str, file: str, options: ReadingOptions) -> ReadTable:
 
 
 def _records_of(text: str, file: str, delimiter: str) -> tuple[list[str], Callable[[], Iterator[Row]]]:
-    """The names of the columns, and what begins to read the rows."""
+    """The names of the columns, and a function that reads the rows."""
 
     def records() -> Iterator[tuple[int, list[str]]]:
         return read_records(io.StringIO(text, newline=""), file, delimiter)
@@ -66,12 +66,12 @@ def _records_of(text: str, file: str, delimiter: str) -> tuple[list[str], Callab
 
 def _with_rows(columns: dict[str, Values], file: str) -> dict[str, Values]:
     if not len(next(iter(columns.values()))):
-        raise ValueError(f"{file}: there is a header but no row: the file must have at least one")
+        raise ValueError(f"{file}: there is a header but no rows: the file must have at least one")
     return columns
 
 
 def guess_delimiter(text: str) -> str:
-    """Return what divides both of the first two lines into most cells; commas win ties.
+    """Return the separator that divides both of the first two lines into most cells; in a tie, the comma.
 
     >>> guess_delimiter('"a,b";c\\n1,5;2,5')
     ';'

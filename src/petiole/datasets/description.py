@@ -29,15 +29,15 @@ class Description:
     papers : tuple of str
         Papers that use the data set, with "probably" where that is a guess.
     weights : float array or None
-        One weight per row, where rows were drawn with unequal probabilities; only :func:`petiole.datasets.load` fills
+        One weight per row, if rows were drawn with unequal probabilities; only :func:`petiole.datasets.load` fills
         it in.
     outcomes : dict from str to array
         Columns that become known together with the class, and so must not be used to predict it; filled in by
         :func:`petiole.datasets.load`.
     ids : dict from str to column
-        Columns that name rows, such as numbers of customers.
+        Columns that identify rows, such as customer numbers.
     target : str
-        What the column of labels is called in a file of the set.
+        The name of the column of labels in a file of the set.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What tells whether two tables hold the same rows, however their columns, categories and classes are called."""
+"""Fingerprints of tables, which do not depend on the names of columns, categories and classes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from petiole.datasets.columns import Categorical, Values
 
-DIGITS = 9  # numbers that agree in so many digits are equal: copies differ in how they were written
+DIGITS = 9  # numbers that agree in this many digits count as equal, since copies are written differently
 
 
 def fingerprint(columns: Mapping[str, Values], labels: Values) -> str:
-    """A hash of what the columns and the labels hold, for which names and the order of columns and rows do not matter.
+    """A hash of the contents of columns and labels that does not depend on names and the order of columns and rows.
 
     >>> from petiole.datasets.columns import Numeric, from_names
     >>> size, kind = Numeric(np.array([1.0, 2.0, 2.0])), from_names(np.array(["x", "y", "y"], dtype=object))
@@ -28,7 +28,7 @@ def fingerprint(columns: Mapping[str, Values], labels: Values) -> str:
 
 
 def _contents(column: Values) -> str:
-    """Sorted numbers, or how often the categories occur; whole numbers of few values count as either."""
+    """Sorted numbers, or the counts of categories; whole numbers with few values count as either."""
     missing = int(column.is_missing.sum())
     if isinstance(column, Categorical):
         counts = np.bincount(column.codes[column.codes >= 0])

@@ -39,16 +39,16 @@ class Folder:
         self.path, self.entries = path, entries
 
     def has_rows(self, name: str) -> bool:
-        """Whether the set is there, and not only described."""
+        """Whether the file of the set exists, not only its description."""
         entry = self.entries.get(name)
         return entry is not None and "file" in entry and (self.path / entry["file"]).is_file()
 
     def describe(self, name: str) -> Description:
-        """Return what the manifest says."""
+        """Return the description in the manifest."""
         return describe_entry(self.entries[name])
 
     def load(self, name: str) -> LoadedColumns:
-        """Read a set and hold it against the manifest."""
+        """Read a set and check it against the manifest."""
         entry = self.entries[name]
         path = self.path / entry["file"]
         data, _ = read_bytes(path)
@@ -58,7 +58,7 @@ class Folder:
         return assemble(describe_entry(entry), columns, outcome_names(entry), str(path), identifier_names(entry))
 
     def store(self, entry: Entry, text: str) -> None:
-        """Write a set and its entry; a reader never sees half of either."""
+        """Write a set and its entry, both atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
         packed = gzip.compress(text.encode("utf-8"), mtime=0)
         write_atomically(self.path / entry["file"], [packed])
@@ -81,7 +81,7 @@ def open_data_folder() -> Folder | None:
 
 
 def open_cache() -> Folder:
-    """Return the folder that downloads are kept in: PETIOLE_CACHE, else petiole in the user's cache folder."""
+    """Return the folder for downloads: PETIOLE_CACHE, else petiole in the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     path = Path(os.environ.get(CACHE_VARIABLE) or Path(home) / "petiole").expanduser()
     return Folder(path, read_manifest(path / MANIFEST) if (path / MANIFEST).is_file() else {})
@@ -95,12 +95,12 @@ def read_manifest(path: Path) -> dict[str, Entry]:
 
 @lru_cache(maxsize=4)
 def _read_manifest(path: Path, changed: int, size: int) -> dict[str, Entry]:
-    """Parse a manifest, once as long as its file does not change."""
+    """Parse a manifest; it is cached until its file changes."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{path}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}): mend it"
+            f"{path}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}): correct it"
         ) from None
     if not isinstance(entries, list):
         raise ValueError(f"{path}: must be a list with one entry per data set, not a {type(entries).__name__}")
@@ -139,14 +139,14 @@ def outcome_names(entry: Entry) -> list[str]:
 
 
 def identifier_names(entry: Entry) -> list[str]:
-    """Columns that name rows."""
+    """Columns that identify rows."""
     return [column["name"] for column in entry.get("columns", ()) if column.get("role") == "identifier"]
 
 
 def assemble(
     expected: Description, columns: dict[str, Values], outcomes: list[str], where: str, identifiers: Sequence[str] = ()
 ) -> LoadedColumns:
-    """Divide the columns into features, labels, outcomes and identifiers, after checking what is there."""
+    """Divide the columns into features, labels, outcomes and identifiers, after checking them."""
     named = {*expected.kinds, *outcomes, *identifiers, "class"}
     if set(columns) != named:
         odd = ", ".join(sorted(map(repr, set(columns) ^ named))[:5])
@@ -170,7 +170,7 @@ def assemble(
 
 
 def check_sha256(data: bytes, expected: str | None, where: str) -> None:
-    """Hold the unpacked content against its checksum, if it has one."""
+    """Check the unpacked content against its checksum, if it has one."""
     found = sha256_of(data) if expected is not None else ""
     if expected is not None and found != expected.lower():
         raise ValueError(f"{where}: the SHA-256 is {found}, not {expected}: the data have changed, fetch them again")

@@ -1,7 +1,7 @@
 """Rows drawn from a formula, with the true probability of every class at every row.
 
-Each class is equally likely unless said otherwise. The probabilities are those of Bayes' rule, worked out in closed
-form from logarithms of densities, so that they stay exact far from the decision border.
+Classes are equally likely unless stated otherwise. The probabilities follow from Bayes' rule, in closed form from
+logarithms of densities, so they stay exact far from the decision border.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Drawn(NamedTuple):
 
 
 def make_two_norm(n: int = 300, random_state: Any = None, *, n_features: int = 20) -> Drawn:
-    """Draw from Breiman's two-norm: two round normal clouds of unit variance.
+    """Draw from Breiman's two-norm: two spherical normal distributions of unit variance.
 
     Class 0 has its mean at (a, ..., a) and class 1 at (-a, ..., -a), with a = 2 / sqrt(``n_features``), so that the
-    best possible error is 2.3 % whatever the number of features.
+    best possible error is 2.3 % for any number of features.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def make_three_norm(n: int = 300, random_state: Any = None, *, n_features: int =
     flips = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     means = np.where((y == 0)[:, None], a * flips[:, None], a * signs)
     X = rng.standard_normal((n, n_features)) + means
-    # all means are equally long, so that only the products with x differ
+    # all means have the same norm, so only the products with x differ
     corners = a * X.sum(axis=1)
     return Drawn(X, y, _two_classes(a * (X @ signs) - (np.logaddexp(corners, -corners) - math.log(2))))
 
@@ -283,7 +283,7 @@ def make_checkerboard(
 
 
 def make_noisy_xor(n: int = 300, random_state: Any = None, *, noise: float = 0.1, n_irrelevant: int = 0) -> Drawn:
-    """Draw from the exclusive or of two features: the board of :func:`make_checkerboard` with two fields a side.
+    """Draw from the exclusive or of two features: the board of :func:`make_checkerboard` with two fields per side.
 
     No single feature is informative about the class, so a tree must make a first split that gains nothing.
 
@@ -330,7 +330,7 @@ def _log_mixture(X: Floats, start: Floats, end: Floats) -> Floats:
     from_end = X - end
     along = from_end @ way / length
     across = np.square(from_end).sum(axis=1) - np.square(along)
-    # Φ(length - along) - Φ(-along); where both are near 1 they would cancel, and the other tail is taken
+    # Φ(length - along) - Φ(-along); if both are near 1 they would cancel, so the other tail is used
     flip = along < length / 2
     low, high = np.where(flip, along - length, -along), np.where(flip, along, length - along)
     return -0.5 * across + _log_difference(log_ndtr(high), log_ndtr(low)) - math.log(length)

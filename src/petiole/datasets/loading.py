@@ -15,10 +15,10 @@ from petiole.datasets.openml import fetch_into, is_pinned
 def load(name: str) -> Loaded:
     """Load a data set by its name.
 
-    It is looked for in the folder named by the environment variable ``PETIOLE_DATA``, then among earlier downloads
-    (``PETIOLE_CACHE``, by default ``~/.cache/petiole``), then at OpenML if a manifest pins an id and a checksum for
-    it, and at last among the data sets that come with petiole ("loans") and scikit-learn. What is read is checked
-    against the manifest: columns, kinds, class counts and, where it has one, the SHA-256.
+    The function searches the folder named by the environment variable ``PETIOLE_DATA``, then earlier downloads
+    (``PETIOLE_CACHE``, by default ``~/.cache/petiole``), then OpenML if a manifest pins an id and a checksum for the
+    set, and finally the data sets that come with petiole ("loans") and scikit-learn. What is read is checked against
+    the manifest: columns, kinds, class counts and, if there is one, the SHA-256.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def load_columns(name: str) -> LoadedColumns:
 
 
 def describe(name: str) -> Description:
-    """Describe a data set, without loading its rows where a manifest describes it.
+    """Describe a data set; its rows are not loaded if a manifest describes it.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def list_datasets() -> dict[str, str]:
     """
     summaries: dict[str, str] = {}
     folder, cache = open_data_folder(), open_cache()
-    for place in (cache, folder):  # the folder has the last word
+    for place in (cache, folder):  # the folder takes precedence
         for name in place.entries if place is not None else ():
             if _is_available(name, folder, cache):
                 summaries[name] = describe(name).summary
@@ -130,7 +130,7 @@ def _warn_of_namesake(name: str) -> None:
     if name == "breast-cancer":
         warnings.warn(
             "'breast-cancer' is scikit-learn's Wisconsin set here; in the data folder the name means the Ljubljana "
-            "set. Write 'sklearn-breast-cancer' to have this one everywhere",
+            "set. Write 'sklearn-breast-cancer' for this one in any case",
             stacklevel=4,
         )
 
@@ -138,7 +138,9 @@ def _warn_of_namesake(name: str) -> None:
 def _not_found(name: str, folder: Folder | None, cache: Folder) -> ValueError | FileNotFoundError:
     if folder is not None and name in folder.entries:
         file = folder.path / folder.entries[name].get("file", f"{name}.csv.gz")
-        return FileNotFoundError(f"name={name!r}: {file} is not there, though the manifest names it: fetch it again")
+        return FileNotFoundError(
+            f"name={name!r}: {file} does not exist, although the manifest names it: fetch it again"
+        )
     known = {
         *LOADERS,
         *own_folder().entries,

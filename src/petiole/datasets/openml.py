@@ -14,12 +14,12 @@ from petiole.datasets.public import PublicSet
 
 
 def is_pinned(entry: Entry | None) -> bool:
-    """Whether the manifest says where OpenML has the set: ``"openml": {"data_id": 61, "sha256": "..."}``."""
+    """Whether the manifest pins an OpenML id and a checksum: ``"openml": {"data_id": 61, "sha256": "..."}``."""
     return entry is not None and isinstance(entry.get("openml"), dict)
 
 
 def fetch_into(cache: Folder, entry: Entry) -> None:
-    """Fetch a pinned set, hold it against the checksum, and keep it in the cache."""
+    """Fetch a pinned set, check it against the checksum, and keep it in the cache."""
     pin, name = entry["openml"], entry["name"]
     where = f"{name!r} (OpenML, data_id={pin.get('data_id')!r})"
     text = as_csv(_fetch_columns(pin.get("data_id"), where, [column["name"] for column in entry["columns"]]))
@@ -29,7 +29,7 @@ def fetch_into(cache: Folder, entry: Entry) -> None:
 
 
 def fetch_public(public: PublicSet, cache: Folder) -> None:
-    """Fetch a public set, hold its contents against its fingerprint, and keep it in the cache."""
+    """Fetch a public set, check its contents against its fingerprint, and keep it in the cache."""
     where = f"{public.name!r} (OpenML, data_id={public.openml})"
     bunch = _fetch(public.openml, where)
     columns = {str(name): column for name, column in zip(bunch.feature_names, _columns_of(bunch), strict=True)}
@@ -73,7 +73,7 @@ def _fetch(data_id: Any, where: str) -> Any:
     try:
         # this parser needs no pandas, and codes categories by their declared order
         return fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
-    except Exception as error:  # no network, no such id, a damaged file: all end in one advice
+    except Exception as error:  # no network, no such id, a damaged file: all get the same advice
         raise OSError(
             f"{where} could not be fetched ({error}): check the network, or set PETIOLE_DATA to a folder that has it"
         ) from error

@@ -1,4 +1,4 @@
-"""The public data sets of the experiments: how large they are, and what tells that a copy holds the same rows."""
+"""The public data sets of the experiments: their sizes, and the fingerprints of their contents."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class PublicSet:
     name, license : str
     rows, features, classes : int
     openml : int or None
-        Where OpenML has it, written down from memory; None if that is not known.
+        The id at OpenML, written from memory; None if it is not known.
     fingerprint : str or None
-        What its contents must be, by :func:`petiole.datasets.fingerprints.fingerprint`.
+        The fingerprint of its contents, by :func:`petiole.datasets.fingerprints.fingerprint`.
     """
 
     name: str

@@ -21,7 +21,7 @@ from petiole.datasets.recognising import ReadingOptions, ReadTable
 from petiole.datasets.targets import doubts_about_classes, take_target
 from petiole.datasets.text import PathOrFile, decode, read_bytes
 
-# Formats that people try, by their first bytes.
+# Unsupported formats, by their first bytes.
 FOREIGN = {
     b"PK\x03\x04": "a zip archive or a spreadsheet",
     b"BZh": "packed with bzip2",
@@ -76,12 +76,12 @@ def read(
     """Read a CSV, Parquet, Feather or ARFF file; the format is found from its content.
 
     CSV needs a header line; commas, semicolons, tabs and pipes separate cells, and cells may be quoted. CSV and ARFF
-    may be gzipped and must be UTF-8; for another encoding open the file yourself and pass it. A line that cannot be
-    read is an error that names it.
+    may be gzipped and must be UTF-8; for another encoding, open the file yourself and pass it. A line that cannot be
+    read is an error that names the line.
 
-    Numbers are recognised with decimal commas, separated thousands, currencies, percent signs and units (as long as
-    all cells have the same), and dates in the usual spellings. If at most 2 % of the cells of a column are neither,
-    these count as missing. A warning says what was done, and where.
+    Numbers are recognised with decimal commas, separated thousands, currencies, percent signs and units (if all cells
+    have the same), and dates in the usual spellings. If at most 2 % of the cells of a column are neither, these cells
+    count as missing. A warning says what was recognised, and where.
 
     Parameters
     ----------
@@ -93,17 +93,17 @@ def read(
         categorical. A numeric column whose cells are not all numbers is an error.
     missing : collection of str, default=None
         Texts of CSV cells that mean a missing value, instead of the usual ones: the empty cell, "?", and what pandas
-        takes as missing ("NA", "N/A", "null", "None", "nan", ...). In a numeric column "nan" and "-" always do. In ARFF
-        it is the unquoted "?", and the other formats have a missing value of their own.
+        takes as missing ("NA", "N/A", "null", "None", "nan", ...). In a numeric column, "nan" and "-" always mean a
+        missing value. In ARFF it is the unquoted "?", and the other formats have their own missing values.
     decimal, thousands, separator : str, default=None
-        The decimal sign ("." or ","), the sign between thousands and what separates cells, if they are found wrongly.
+        The decimal sign ("." or ","), the thousands separator and the separator of cells, if recognised wrongly.
     drop_missing_target : bool, default=False
-        Leave out rows without a label, which are an error otherwise.
+        Leave out rows without a label, which are otherwise an error.
     target_bins : sequence of float, default=None
-        Cut a target of numbers into classes at these, see :func:`cut_into_classes`.
+        Cut a numeric target into classes at these numbers; see :func:`cut_into_classes`.
     like : fitted classifier, or frame of pandas, default=None
-        Read the cells as those of an earlier file were read: the one that the classifier was fitted to, or that the
-        frame came from. Nothing is guessed then.
+        Read the cells in the same way as an earlier file: the one to which the classifier was fitted, or from which
+        the frame was read.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def _warn(findings: Sequence[str], file: str) -> None:
 
 
 def find_format(like: Any) -> TableFormat | None:
-    """How the table was read that a fitted classifier or a frame of pandas comes from; None without one."""
+    """The format of the table from which a fitted classifier or a frame of pandas comes, or None."""
     if like is None:
         return None
     kept = getattr(like, "attrs", {}).get(ATTRIBUTE) if _is_frame(like) else _encoder_of(like).table_format
@@ -187,7 +187,7 @@ def _kind_of_dtype(dtype: Any) -> str:
 
 
 def check_signs(decimal: str | None, thousands: str | None, separator: str | None) -> None:
-    """Refuse signs that numbers and cells cannot have."""
+    """Refuse signs that are not allowed in numbers and cells."""
     if decimal is not None and decimal not in DECIMALS:
         raise ValueError(f"decimal={decimal!r}: must be '.' or ','")
     if thousands is not None and (thousands not in THOUSANDS or thousands == decimal):
@@ -197,7 +197,7 @@ def check_signs(decimal: str | None, thousands: str | None, separator: str | Non
 
 
 def _framed(table: ReadTable) -> Any:
-    """A frame, which knows how it was read if it is one of pandas."""
+    """A frame; one of pandas stores how it was read."""
     frame = make_frame(table.columns)
     kept = table.format.as_dict()
     if kept and hasattr(frame, "attrs"):
@@ -224,13 +224,15 @@ def check_kinds(kinds: Any) -> dict[str, str]:
 
 
 def parse_columns(data: bytes, file: str, options: ReadingOptions, skipped: Collection[str] = ()) -> ReadTable:
-    """Read the content of a file, unpacked; the columns named in ``skipped`` are left out, whatever is in them."""
+    """Read the unpacked content of a file; the columns named in ``skipped`` are left out, whatever they contain."""
     options = replace(options, ignored=frozenset(skipped))
     if arrow_format(data):
         return read_arrow(data, file, options, skipped)
     for magic, what in FOREIGN.items():
         if data.startswith(magic):
-            raise ValueError(f"{file} is {what}, which is not read: save it as CSV (plain or gzip), Parquet or ARFF")
+            raise ValueError(
+                f"{file} is {what}, which is not supported: save it as CSV (plain or gzip), Parquet or ARFF"
+            )
     text = decode(data, file)
     if file.lower().endswith((".arff", ".arff.gz")) or looks_like_arff(text):
         table = ReadTable(read_arff(text.replace("\r\n", "\n").replace("\r", "\n"), file, options.kinds))
@@ -241,7 +243,7 @@ def parse_columns(data: bytes, file: str, options: ReadingOptions, skipped: Coll
 
 
 def nearest(name: str, columns: Collection[str]) -> str:
-    """A hint about a name that is none of the columns: the nearest one, or all of them.
+    """A hint about a name that is not a column: the nearest column, or all of them.
 
     >>> nearest("colour", ["size", "color"])
     "did you mean 'color'?"

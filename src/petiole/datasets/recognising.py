@@ -25,17 +25,17 @@ from petiole.datasets.advice import PARAMETERS, Advice
 from petiole.datasets.cells import NumericBuilder
 from petiole.datasets.columns import Categorical, Dates, Numeric, Values, from_names
 
-MOST_STRAYS = 0.02  # of the cells of a column may be no numbers, and count as missing
-LEAST_DISTINCT = 10  # different numbers, or the column may be one of codes
-FEW_DISTINCT = 3  # different numbers: with fewer nothing is said
-NEARLY = 0.5  # of the cells are numbers: that they are not taken as such is said
+MOST_STRAYS = 0.02  # of the cells of a column may be other than numbers, and count as missing
+LEAST_DISTINCT = 10  # distinct numbers; with fewer, the column may contain codes
+FEW_DISTINCT = 3  # distinct numbers; with fewer, there is no warning
+NEARLY = 0.5  # of the cells are numbers: a warning says that they are not treated as numbers
 USUAL_MARKERS = frozenset({"", "?", "NA", "nan", "NaN"})  # which need not be reported
 SHOWN = 3
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What is known of a file before it is read.
+    """What is known about a file before it is read.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class ReadingOptions:
     missing : collection of str, or None for the usual markers
     separator, decimal, thousands : str or None
     target : str or None
-        The column of labels, whose cells stay as they are, unless ``cuts_target`` says that it is one of numbers.
+        The column of labels, whose cells stay as they are, unless ``cuts_target`` is set, which means numbers.
     like : TableFormat or None
-        How an earlier table was read; nothing is guessed then.
+        How an earlier table was read; this one is read in the same way.
     ignored : collection of str
-        Columns that are left out, of which nothing is to be said.
+        Columns that are left out, about which there are no warnings.
     advice : Advice
     """
 
@@ -70,13 +70,13 @@ class ReadingOptions:
         return frozenset({*(MISSING_LABELS if name is not None and name == self.target else MISSING_MARKERS), None})
 
     def keeps_texts(self, name: str) -> bool:
-        """Whether nothing but a plain number is looked for in the column."""
+        """Whether only plain numbers are recognised in the column."""
         return (name == self.target and not self.cuts_target) or name in self.ignored
 
 
 @dataclass(frozen=True)
 class ReadTable:
-    """Columns, how they were read, and what a user should know of that."""
+    """Columns, how they were read, and warnings about that."""
 
     columns: dict[str, Values]
     format: TableFormat = field(default_factory=TableFormat)
@@ -105,11 +105,11 @@ Parse = Callable[[str], float | None]
 
 
 class Recogniser:
-    """Decides what columns of texts are, and collects what there is to say."""
+    """Decides on the kinds of text columns, and collects warnings."""
 
     def __init__(self, file: str, options: ReadingOptions, signs: NumberSigns, *, typed: bool = False) -> None:
         self.file, self.options, self.signs = file, options, signs
-        self.typed = typed  # the file has a missing value of its own, so that names mean what they say
+        self.typed = typed  # the file format has missing values, so names such as "NA" are names
         self._numbers: dict[str, NumberFormat] = {}
         self._dates: dict[str, DateFormat] = {}
         self._strays: list[str] = []
@@ -124,7 +124,7 @@ class Recogniser:
         return any(one.decimal == "," for name, one in self._numbers.items() if name not in self._doubtful)
 
     def numeric_builder(self, name: str) -> NumericBuilder:
-        """What collects plain numbers; where decimals have a comma, those with a point are none."""
+        """The builder for plain numbers; if decimals have a comma, cells with a point are not numbers."""
         like = self.options.like
         if like is not None:
             return NumericBuilder(self.options.markers(name), like.number_format(name))
@@ -132,13 +132,13 @@ class Recogniser:
         return NumericBuilder(self.options.markers(name), PLAIN, "." if comma else None)
 
     def count_markers(self, name: str, markers: Mapping[str, int]) -> None:
-        """Remember which texts were taken as missing."""
+        """Record which texts were taken as missing."""
         told = Counter({text: count for text, count in markers.items() if text not in USUAL_MARKERS and count})
         if told and self.options.missing is None and name not in self.options.ignored:
             self._markers[name] = told
 
     def column(self, texts: Texts, line_of: LineOf) -> Values:
-        """The column that the texts are."""
+        """The column of the texts."""
         missing = self.options.markers(texts.name)
         counts = texts.counts()
         present = {text: count for text, count in counts.items() if text not in missing}
@@ -154,11 +154,11 @@ class Recogniser:
         return values
 
     def _say_dashes(self, name: str, present: Mapping[str, int]) -> None:
-        """Tell of dashes among names, which may mean a missing value; beside a plus they are signs."""
+        """Warn about dashes among names, which may mean a missing value; together with a plus they are categories."""
         options = self.options
         if options.missing is None and options.like is None and name not in options.ignored and "+" not in present:
             self._findings.extend(
-                f"{name}: {text!r} is a category of its own, of {present[text]:,} rows; "
+                f"{name}: {text!r} is a category, of {present[text]:,} rows; "
                 f"{options.advice.say('missing', text=text)} if it means a missing value"
                 for text in sorted(DASHES & present.keys())
             )
@@ -239,7 +239,7 @@ class Recogniser:
         return Numeric(_values(texts, format.parse))
 
     def _check_kind(self, texts: Texts, text: str, line_of: LineOf) -> None:
-        """Raise ValueError about a text that is no number if the user wants numbers."""
+        """Raise ValueError about a text that is not a number if the user declared numbers."""
         if texts.kind == "numeric":
             say = self.options.advice.say
             raise ValueError(
@@ -268,7 +268,7 @@ class Recogniser:
             )
 
     def finished(self, columns: dict[str, Values]) -> ReadTable:
-        """The table, with what there is to say about it."""
+        """The table, with the warnings about it."""
         options = self.options
         decimal = options.decimal or ("," if self.found_comma or self.signs.comma_found else None)
         usual = TableFormat(decimal).number_format("")
@@ -324,10 +324,10 @@ def _listed(names: list[str]) -> str:
 
 
 def _values(texts: Texts, parse: Parse) -> NDArray[np.float64]:
-    """The number of each row, NaN where its text is none."""
+    """The number of each row, NaN where the text is not a number."""
     found = [parse(text) for text in texts.names]
     numbers = np.array([*(np.nan if one is None else one for one in found), np.nan])
-    return numbers[texts.codes]  # code -1 looks at the end
+    return numbers[texts.codes]  # code -1 is the last entry
 
 
 def _categorical(texts: Texts, missing: Collection[str | None]) -> Values:

@@ -16,8 +16,9 @@ from petiole.datasets.advice import PARAMETERS, Advice
 from petiole.datasets.columns import Numeric, Values, from_names
 from petiole.datasets.recognising import ReadTable
 
-MOST_NUMBERS = 30  # different whole numbers that are taken as classes without asking
-# As many that thin out are said to look like counts: codes of classes are fewer, or about equally frequent.
+MOST_NUMBERS = 30  # distinct whole numbers that are taken as classes without an error
+# With this many, of which larger ones are rarer, there is a warning about counts: codes of classes are fewer, or about
+# equally frequent.
 FEWEST_COUNTS = 6
 LARGEST_UPPER_HALF = 1 / 3  # of the rows have one of the larger half of the numbers
 LEAST_OF_CLASS = 0.2  # of the rows are in each of the classes that are proposed
@@ -26,8 +27,8 @@ LEAST_OF_CLASS = 0.2  # of the rows are in each of the classes that are proposed
 def cut_into_classes(y: ArrayLike, bins: Sequence[float]) -> NDArray[Any]:
     """Cut numbers into classes, which are named by their limits; a number that is a limit is in the class above it.
 
-    The names begin with letters, so that they are in the order of the numbers wherever they are sorted as texts, as
-    classifiers and spreadsheets do.
+    The names begin with letters, so that sorting them as text, as classifiers and spreadsheets do, keeps the order of
+    the numbers.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def cut_into_classes(y: ArrayLike, bins: Sequence[float]) -> NDArray[Any]:
 
 
 def _marks(count: int) -> list[str]:
-    """So many different texts in the order of the alphabet, all of the same length.
+    """Distinct texts in alphabetical order, all of the same length.
 
     >>> _marks(3), _marks(30)[24:28]
     (['a', 'b', 'c'], ['ay', 'az', 'ba', 'bb'])
@@ -119,7 +120,7 @@ def take_target(
 
 
 def check_classes(labels: Values, target: str, advice: Advice) -> None:
-    """Ask back if labels are numbers that are hardly names of classes."""
+    """Raise an error if labels are numbers that are unlikely to be names of classes."""
     if not isinstance(labels, Numeric):
         return
     found = np.unique(labels.values)
@@ -137,7 +138,7 @@ def check_classes(labels: Values, target: str, advice: Advice) -> None:
 
 
 def doubts_about_classes(labels: Values, target: str, advice: Advice = PARAMETERS) -> list[str]:
-    """What to say of labels that may be counts of something, although there are few enough to be classes.
+    """Warnings about labels that may be counts, although there are few enough to be classes.
 
     >>> visits = Numeric(np.repeat([0.0, 1, 2, 3, 4, 5, 7], [60, 30, 14, 8, 4, 2, 1]))
     >>> print(*doubts_about_classes(visits, "visits"))
@@ -164,7 +165,7 @@ kinds={'visits': 'nominal'} says that they are names
 
 
 def _thin_out(found: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
-    """Whether whole numbers begin at 0 or 1, leave few out, and the larger half of them is rare."""
+    """Whether whole numbers begin at 0 or 1, have few gaps, and the larger half of them is rare."""
     whole = bool((found == np.round(found)).all())
     starts, span = found[0] in (0, 1), found[-1] - found[0] + 1
     upper = counts[len(counts) // 2 :].sum() / counts.sum()
@@ -172,7 +173,7 @@ def _thin_out(found: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
 
 
 def propose_limits(numbers: NDArray[np.float64]) -> tuple[float, ...]:
-    """Where to cut numbers into a few classes that all have rows enough: at numbers that occur, none if that fails.
+    """Limits that cut numbers into a few classes with enough rows, at numbers that occur; none if that fails.
 
     >>> propose_limits(np.repeat([0.0, 1, 2, 3, 4], [60, 20, 10, 6, 4]))
     (1.0, 2.0)

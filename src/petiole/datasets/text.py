@@ -13,7 +13,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 class NotUTF8(ValueError):
-    """A file is in another encoding; ``where`` says which byte tells, and ``guess`` which encoding it may be."""
+    """A file is in another encoding; ``where`` names the invalid byte, and ``guess`` a likely encoding."""
 
     def __init__(self, where: str, guess: str) -> None:
         self.where, self.guess = where, guess
@@ -24,7 +24,7 @@ class NotUTF8(ValueError):
 
 
 def read_bytes(path_or_file: PathOrFile) -> tuple[bytes, str]:
-    """Return what is in the file, unpacked if it is gzipped, and its name for error messages."""
+    """Return the content of the file, unpacked if it is gzipped, and its name for error messages."""
     if isinstance(path_or_file, (str, os.PathLike)):
         path = Path(path_or_file)
         data, name = path.read_bytes(), path.name
@@ -58,7 +58,7 @@ def decode(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # the codec counts from behind the byte order mark
+        # the codec counts from the end of the byte order mark
         offset = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
     raise _not_utf8(name, data.count(b"\n", 0, offset) + 1, data[offset], offset, "latin-1")
 

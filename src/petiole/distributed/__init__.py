@@ -1,4 +1,4 @@
-"""Fit and use models on data that exceed the memory of one machine, on Dask or part by part.
+"""Fit and use models on data that exceed the memory of one machine, with Dask or part by part.
 
 ``fit`` takes Dask's collections, Parquet folders, Arrow datasets and iterators of batches. ``predict_proba``,
 ``predict`` and ``apply`` apply fitted models lazily, partition by partition; ``log_loss``, ``brier_score`` and

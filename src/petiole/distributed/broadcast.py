@@ -1,4 +1,4 @@
-"""Data that fits each worker: all have it, each grows some of the trees, and the model is bit for bit the local one."""
+"""Data that fit in each worker's memory: each grows some of the trees; the model is the local one, bit for bit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def prepare(model: Any, batches: Sequence[Batch]) -> Prepared:
 
 
 def choose_growth(prepared: Prepared, model: Any, seed: int) -> dict[str, Any]:
-    """Parameters of trees that the fit chooses by looking at the rows."""
+    """Parameters of trees that the fit chooses on the rows."""
     return dict(model._choose_growth(prepared.rows, seed))
 
 
@@ -74,7 +74,7 @@ def grow_some(prepared: Prepared, plan: ForestPlan, first: int, end: int) -> For
 def finish_grown(
     prepared: Prepared, model: Any, seed: int, growth: Mapping[str, Any], pieces: Sequence[Sequence[Forest]]
 ) -> Any:
-    """The rest of ``fit``, given all trees: as a warm start that has nothing left to grow."""
+    """The rest of ``fit``, given all trees: a warm start without further trees."""
     joined = [Forest.joined(of_kind) for of_kind in pieces]
     grown = grow_forests(model, prepared.rows, seed, joined, growth)
     fingerprint = fingerprint_of(prepared.rows) if model.warm_start else None
@@ -83,7 +83,7 @@ def finish_grown(
 
 
 def join_batches(batches: Sequence[Batch]) -> Batch:
-    """All rows of the parts, in their order; parts without rows are passed over."""
+    """All rows of the parts, in their order; parts without rows are skipped."""
     present = [batch for batch in batches if batch.X is not None and len(batch.X)]
     if not present:
         raise ValueError("data has no rows: give at least one")

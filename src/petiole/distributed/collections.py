@@ -19,7 +19,7 @@ def delayed_batches(data: Any, target: Any, weight: Any) -> list[Any]:
         parts = list(_blocks(data))
         make = dask.delayed(Batch, pure=False)
         if target is None or isinstance(target, str):
-            raise ValueError(f"target={target!r}: beside a Dask Array it must be an array of labels")
+            raise ValueError(f"target={target!r}: with a Dask Array it must be an array of labels")
         labels = _aligned_parts(target, data, parts, "target")
         weights = [None] * len(parts) if weight is None else _aligned_parts(weight, data, parts, "sample_weight")
         return [make(*each) for each in zip(parts, labels, weights, strict=True)]
@@ -63,7 +63,7 @@ def _aligned_parts(values: Any, data: Any, parts: list[Any], name: str) -> list[
 
         values = da.from_array(np.asarray(values), chunks=(data.chunks[0],))
     if not hasattr(values, "to_delayed"):
-        raise TypeError(f"{name} is a {type(values).__name__}: beside Dask data it must be one of Dask's collections")
+        raise TypeError(f"{name} is a {type(values).__name__}: with Dask data it must be one of Dask's collections")
     if is_array(data) and is_array(values) and not np.isnan(values.chunks[0] + data.chunks[0]).any():
         if sum(values.chunks[0]) != sum(data.chunks[0]):
             raise ValueError(f"{name} has {sum(values.chunks[0])} rows, but data has {sum(data.chunks[0])}")
@@ -74,7 +74,7 @@ def _aligned_parts(values: Any, data: Any, parts: list[Any], name: str) -> list[
     return found
 
 
-# Asking fitted models.
+# Predictions of fitted models.
 
 
 def predict_proba(model: Any, data: Any) -> Any:
@@ -135,7 +135,7 @@ def predict(model: Any, data: Any) -> Any:
 
 
 def _as_shared_task(model: Any) -> Any:
-    """The model as a task of its own: a worker gets it once and keeps what it makes to answer quickly."""
+    """The model as a separate task: a worker gets it once and keeps what it computes for quick predictions."""
     import dask
 
     return dask.delayed(model, traverse=False)
@@ -215,7 +215,7 @@ def log_loss(y_true: Any, proba: Any, *, sample_weight: Any = None, labels: Any 
     proba : Dask DataFrame or Array, as from :func:`predict_proba`, divided at the same rows
     sample_weight : Dask Series or Array, optional
     labels : the class of each column of ``proba``
-        By default the names of its columns are taken for the labels, which is right where labels are strings.
+        By default the names of its columns are taken as labels, which is correct if labels are strings.
 
     Returns
     -------

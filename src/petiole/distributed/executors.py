@@ -1,4 +1,4 @@
-"""Who does the work: this process, part by part, or Dask. Both add up results in the same order, to the last bit."""
+"""Executors: this process, part by part, or Dask. Both add up results in the same order, so the sums are identical."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from petiole._progress import Bar
 
-# So many results are added up by one task; the shape of the sum depends on their number alone.
+# The number of results that one task adds up; the order of the sum depends only on their number.
 FAN_IN = 8
 
 
@@ -22,7 +22,7 @@ def add_all(values: Sequence[Any]) -> Any:
 
 
 class RunningSum:
-    """Adds up values as they come, in groups of FAN_IN and groups of groups: at any time a few sums are in memory."""
+    """Adds up values as they arrive, in groups of FAN_IN and groups of groups; only a few sums are in memory."""
 
     def __init__(self) -> None:
         self._levels: list[list[Any]] = []
@@ -48,7 +48,7 @@ class RunningSum:
 
 
 class Serial:
-    """One part after the other, in this process; results are computed when they are requested."""
+    """One part after another, in this process; results are computed when they are requested."""
 
     n_workers = 1
 
@@ -57,11 +57,11 @@ class Serial:
         self.verbose = verbose
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The function of these arguments, of which some may be results that are not there yet."""
+        """The function of these arguments, some of which may be pending results."""
         return functools.partial(_evaluate, function, arguments)
 
     def keep(self, results: Sequence[Any], what: str) -> list[Any]:
-        """Work results out now and keep them where they are."""
+        """Compute results now and keep them where they are."""
         with self._watched(results, what) as watched:
             return [_Known(self._value(result)) for result in watched]
 
@@ -79,11 +79,11 @@ class Serial:
             return _add_up(watched)
 
     def total(self, results: Sequence[Any]) -> Any:
-        """The sum of results, where others can take it."""
+        """The sum of results, as an argument for other calls."""
         return functools.partial(_add_up, list(results))
 
     def share(self, value: Any) -> Any:
-        """A value that many calls take."""
+        """A value that many calls use."""
         return _Known(value)
 
     @staticmethod
@@ -92,7 +92,7 @@ class Serial:
 
     @contextlib.contextmanager
     def _watched(self, results: Iterable[Any], what: str) -> Iterator[Iterable[Any]]:
-        """The results with a bar, which is gone when the work ends, also by an error."""
+        """The results with a bar, which is removed when the work ends, also after an error."""
         if not self.verbose:
             yield results
             return
@@ -118,7 +118,7 @@ def _add_up(results: Iterable[Callable[[], Any]]) -> Any:
 
 
 class _Known:
-    """A result that is there."""
+    """A result that is available."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -140,7 +140,7 @@ def _settled(argument: Any) -> Any:
 
 
 class OnDask:
-    """Parts are Dask's, and so is the work: on a cluster if there is a client, else in threads of this process."""
+    """Parts and work on Dask: on a cluster if there is a client, otherwise in threads of this process."""
 
     def __init__(self, parts: Sequence[Any], client: Any = None, verbose: int = 0) -> None:
         self.parts = list(parts)

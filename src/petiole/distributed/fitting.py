@@ -35,7 +35,7 @@ from petiole.distributed.tasks import Coding, survey_part
 
 MODES = ("auto", "broadcast", "sharded")
 CLASSIFIERS = (BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier, PETClassifier)
-# With mode="auto", data of up to so many bytes as doubles is brought together; it must not depend on the workers.
+# With mode="auto", data of up to this many bytes as doubles are brought together; it must not depend on the workers.
 BROADCAST_BYTES = 256 << 20
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -58,11 +58,11 @@ def fit(
     Parameters
     ----------
     model : BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier or PETClassifier
-        It is fitted as ``model.fit`` would, and returned.
+        It is fitted in place, as by ``model.fit``, and returned.
     data : Dask DataFrame or Array; path of a Parquet file or folder; Arrow dataset; batches; table or array
         Batches are an iterator, a function that returns one, or a list, of pairs (X, y), triples (X, y, weights), or
         tables with a target column. An iterator is written to a temporary folder, since several passes are needed.
-    target : name of a column, or labels (a Dask Series or Array beside Dask data)
+    target : name of a column, or labels (a Dask Series or Array with Dask data)
     sample_weight : name of a column, or weights, optional
     mode : {"auto", "broadcast", "sharded"}, default="auto"
         "broadcast" brings all rows to each worker; the model is bit for bit that of ``model.fit``. "sharded" grows each
@@ -70,23 +70,23 @@ def fit(
         partitions, not on the number of workers. A single tree is grown level by level, from histograms of the
         partitions that are summed. "auto" is "broadcast" up to 256 MB of numbers.
     client : distributed.Client, optional
-        By default the active one, if there is one. Without a client, Dask data is worked on by threads of this process,
-        and all other data part by part, for which Dask is not needed.
+        By default the active one, if there is one. Without a client, Dask data are processed by threads of this
+        process, and all other data part by part, which does not need Dask.
     features : list of str, optional
-        The columns to learn from, of a Parquet file or an Arrow dataset; by default all but target and weights.
+        The features of a Parquet file or an Arrow dataset; by default all columns except target and weights.
     memory_limit : int or str such as "2GB", optional
-        Files, tables and batches are cut into partitions so small that work on one of them stays within the limit. The
-        model itself is not counted, and a row group of a Parquet file is not divided.
+        Files, tables and batches are divided into partitions so that the work on one of them stays within the limit.
+        The model itself is not counted, and a row group of a Parquet file is not divided.
     shard_rows : int, optional
-        Least number of rows of a shard; neighbouring partitions are joined until they have it. 100,000 by default.
+        The least number of rows of a shard; neighbouring partitions are joined until they have it. 100,000 by default.
     verbose : int, optional
         Whether progress is shown on the terminal; by default as the model's ``verbose``.
 
     Returns
     -------
     model
-        Fitted. In "sharded" mode ``oob_score=True`` gives scores on some of the rows and no probabilities, and what
-        needs the training rows again (``warm_start``, permutation importance) is not possible.
+        The fitted model. In "sharded" mode, ``oob_score=True`` gives scores on some of the rows and no probabilities,
+        and methods that need the training rows again (``warm_start``, permutation importance) do not work.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def parse_bytes(given: int | str | None, name: str = "memory_limit") -> int | No
     if isinstance(given, str):
         found = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]i?)?b?\s*", given.lower())
         if found is None:
-            raise ValueError(f"{name}={given!r}: must be a number of bytes, or a text such as '2GB'")
+            raise ValueError(f"{name}={given!r}: must be a number of bytes, or a string such as '2GB'")
         return int(float(found.group(1)) * _UNITS[found.group(2) or ""])
     check_whole(name, given, 1)
     return int(given)
@@ -216,7 +216,7 @@ def _survey(engine: Any, model: Any, sketches: bool) -> Any:
         engine.call(survey_part, part, index, model.categorical_features, sketches)
         for index, part in enumerate(engine.parts)
     ]
-    survey = engine.sum(calls, f"looking at {len(calls)} parts")
+    survey = engine.sum(calls, f"summarising {len(calls)} parts")
     if survey is None:
         raise ValueError("data has no rows of positive weight: give at least one")
     return survey

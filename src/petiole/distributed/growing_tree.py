@@ -1,4 +1,4 @@
-"""A tree while it grows level by level: nodes in the order they were made, to be laid out at the end."""
+"""A tree that grows level by level: nodes in the order in which they were made, laid out at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass
 class Node:
-    """A node: its counts, where it is, and its rule once it is split."""
+    """A node: its counts, its position, and its rule once it is split."""
 
     counts: Floats
     depth: int
@@ -57,7 +57,7 @@ class GrowingTree:
         return list(range(node.first_child, len(self.nodes)))
 
     def laid_flat(self, n_features: int) -> Tree:
-        """The tree so far, nodes in the order they were made, to send rows down."""
+        """The tree so far, with nodes in the order in which they were made, for routing rows."""
         return _as_tree(self.nodes, list(range(len(self.nodes))), n_features)
 
     def laid_out(self, n_features: int) -> Tree:
@@ -73,7 +73,7 @@ class GrowingTree:
 
 def graft(tree: GrowingTree, index: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
     """Put a grown subtree in the place of a node."""
-    offset = len(tree.nodes) - 1  # node i of the subtree becomes offset + i, its root stays where it is
+    offset = len(tree.nodes) - 1  # node i of the subtree becomes offset + i; its root keeps its place
     start, categories = arrays["child_start"], arrays["category_start"]
     for i in range(len(arrays["feature"])):
         node = tree.nodes[index] if i == 0 else Node(arrays["inbag_class_counts"][i], 0, 0)

@@ -1,4 +1,4 @@
-"""A single tree on rows that are in many places: histograms of the parts are summed, level by level.
+"""A single tree on distributed rows: histograms of the parts are summed, level by level.
 
 The weights of (feature, code, class) at a node are all that the search for a split needs, and they add up. The tree is
 the one that grows on all rows together with the same bins. A node of few rows is finished in one place.
@@ -28,7 +28,7 @@ from petiole.smoothing import as_leaf_estimator
 
 Floats = npt.NDArray[np.float64]
 
-# A node of no more rows than this is finished in one place; so many rows are finished at a time.
+# A node of at most this many rows is finished in one place; as many rows are finished at a time.
 FINISH_ROWS, GATHER_ROWS = 100_000, 2_000_000
 # Bytes of the histograms that are summed at a time.
 HISTOGRAM_BYTES = 64 << 20
@@ -55,7 +55,7 @@ def fit_levels(model: PETClassifier, engine: Any, coding: Coding) -> PETClassifi
 
 
 def check_levels(model: PETClassifier, estimator: Any) -> None:
-    """Refuse what needs the training rows again, or more than histograms of single columns."""
+    """Refuse parameters that need the training rows again, or more than histograms of single columns."""
     if model.splits != "best":
         raise ValueError(
             f"splits={model.splits!r}: a tree that is grown level by level from histograms has the cuts of "
@@ -113,7 +113,7 @@ class LevelGrowth:
         return self.tree.laid_out(self.coding.survey.n_features)
 
     def _to_be_split(self, nodes: Sequence[int], small: list[int]) -> list[int]:
-        """Which of these nodes are no leaves; those of few rows are set apart."""
+        """The nodes to be split; those with few rows are kept apart."""
         large: list[int] = []
         for index in nodes:
             node = self.tree.nodes[index]
@@ -187,7 +187,7 @@ class LevelGrowth:
         return groups
 
     def _plain_options(self) -> dict[str, Any]:
-        """The options of growth as what can be sent to a worker."""
+        """The options of growth in a form that can be sent to a worker."""
         return {name: getattr(self.options, name) for name in _OPTIONS} | {
             name: getattr(self.options, name).name for name in _CHOICES
         }

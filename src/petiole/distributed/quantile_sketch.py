@@ -1,4 +1,4 @@
-"""A mergeable quantile sketch: what shards need to agree on the bins of a numeric column without sharing its values."""
+"""A mergeable quantile sketch, by which shards agree on the bins of a numeric column without sharing its values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# Entries of a sketch. Up to so many distinct values it is exact.
+# Entries of a sketch. With at most this many distinct values it is exact.
 CAPACITY = 8192
 
 
@@ -19,8 +19,8 @@ class QuantileSketch:
 
     ``weights[i]`` is the weight of values above ``values[i - 1]`` and at most ``values[i]``. While there are at most
     ``capacity`` distinct values each of them is kept and all answers are exact. Beyond that, every merge adds about
-    the share 1 / capacity to the error of a rank, so merging in a tree of depth d errs by about (d + 1) / capacity.
-    The smallest and the largest value are always kept.
+    the share 1 / capacity to the error of a rank, so the error after merging in a tree of depth d is about (d + 1) /
+    capacity. The smallest and the largest value are always kept.
 
     Examples
     --------

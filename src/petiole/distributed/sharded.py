@@ -1,4 +1,4 @@
-"""Forests on data that is nowhere in one place: trees grow on shards, and then every row counts in every tree.
+"""Forests on distributed data: trees grow on shards, and then every row is counted in every tree.
 
 Grow each tree on one shard; then one pass over all parts counts their rows at the leaves of all trees. Most of them are
 rows that a tree has not seen, so they are what EB-PETs and MOB-ESP call out-of-bag rows (Nielsen 2004).
@@ -73,7 +73,7 @@ def fit_sharded(model: ForestClassifier, engine: Any, coding: Coding, shard_rows
 
 
 def check_sharded(model: Any) -> None:
-    """Refuse what needs all training rows in one place."""
+    """Refuse parameters that need all training rows in one place."""
     if model.bootstrap is False:
         raise ValueError("bootstrap=False: trees of one shard would all be alike; use 'stratified' or 'plain'")
     if not isinstance(model, BaggedPETClassifier):
@@ -92,7 +92,7 @@ def check_sharded(model: Any) -> None:
 
 
 def shard_plans(model: Any, seed: int, coding: Coding) -> list[ForestPlan]:
-    """What the model grows, with weights of classes that mean the same on every shard."""
+    """The growth plans of the model, with class weights that mean the same on every shard."""
     plans = [plan for plan in plans_of(model, seed) if plan.n_trees]
     if not isinstance(model.split_class_weight, str):
         return plans
@@ -103,7 +103,7 @@ def shard_plans(model: Any, seed: int, coding: Coding) -> list[ForestPlan]:
 
 
 def unfitted(model: Any) -> Any:
-    """The same parameters and nothing else."""
+    """A model with the same parameters, not fitted."""
     return type(model)(**model.get_params(deep=False))
 
 
@@ -185,7 +185,7 @@ def finish(model: Any, standing: Sequence[Standing], tally: PartTally, coding: C
     fit = _FIT[type(model)](fresh, forests, tally.tallies, unseen, class_weights)
     remember_columns(fresh, coding.survey.example)
     keep_fit(fresh, fit, coding.encoder, coding.classes, class_weights, coding.weight_unit)
-    if fit.out_of_bag is not None:  # of the sample alone, so that only scores are kept
+    if fit.out_of_bag is not None:  # for the sample alone, so only scores are kept
         keep_scores(fresh, score_rows(fit.out_of_bag, sample.rows))
     return fresh
 
@@ -271,7 +271,7 @@ _FIT: dict[type, Callable[..., Fit]] = {
 
 
 def take_over(model: Any, fitted: Any) -> None:
-    """Give a model what a fitted copy has learned, in place of what it knew before."""
+    """Replace the fitted attributes of a model by those of a fitted copy."""
 
     def learned(of: Any) -> dict[str, Any]:
         parameters = of.get_params(deep=False)

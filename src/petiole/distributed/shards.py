@@ -1,4 +1,4 @@
-"""Which trees are grown on which parts: it depends on the seed and on the parts, not on the workers."""
+"""The assignment of trees to parts, which depends on the seed and on the parts, not on the workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Neighbouring parts are grown on together until they have so many rows.
+# Neighbouring parts are joined until they have this many rows.
 SHARD_ROWS = 100_000
 
 
@@ -44,7 +44,7 @@ def make_shards(n_rows: Mapping[int, int], least: int = SHARD_ROWS) -> list[Shar
         if size >= least:
             shards.append(Shard(tuple(parts), size))
             parts, size = [], 0
-    if parts and shards:  # what is left goes to the last one
+    if parts and shards:  # the rest goes to the last one
         last = shards.pop()
         shards.append(Shard(last.parts + tuple(parts), last.n_rows + size))
     elif parts:
@@ -53,7 +53,7 @@ def make_shards(n_rows: Mapping[int, int], least: int = SHARD_ROWS) -> list[Shar
 
 
 def assign(sizes: Sequence[int], n_shards: int, seeds: Sequence[int]) -> list[Assignment]:
-    """Deal the trees of each kind to the shards, in an order drawn by its seed; the trees of a shard are neighbours.
+    """Assign the trees of each kind to the shards, in an order drawn by its seed; the trees of a shard are consecutive.
 
     >>> [(a.shard, a.first, a.n_trees) for a in assign([5], 2, [0])]
     [(0, 0, 3), (1, 3, 2)]

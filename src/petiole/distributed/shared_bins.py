@@ -1,4 +1,4 @@
-"""Columns coded alike in every part: bins from the quantiles of all rows, categories from their union."""
+"""The same coding of columns in every part: bins from the quantiles of all rows, categories from their union."""
 
 from __future__ import annotations
 

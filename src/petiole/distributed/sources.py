@@ -1,4 +1,4 @@
-"""Where rows come from: every kind of data becomes parts that can be loaded again and again, each on its own."""
+"""Sources of rows: every kind of data becomes parts that can be loaded repeatedly, each by itself."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sklearn.utils.validation import _num_samples
 from petiole.distributed.table_summary import take
 from petiole.files.atomic import TemporaryFolder
 
-# Cells (rows times columns) of a part that is cut from a file or a table: 128 megabytes as doubles.
+# Cells (rows times columns) of a part of a file or a table: 128 megabytes as doubles.
 PART_CELLS = 1 << 24
-# So many bytes a cell takes while a tree is grown on it: value, codes, and what the search needs.
+# The bytes that a cell takes while a tree is grown: value, codes, and what the search needs.
 BYTES_PER_CELL = 40
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows as they came: a table without the target, labels, weights or None."""
+    """Rows as passed: a table without the target, labels, weights or None."""
 
     X: Any
     y: Any
     weights: Any = None
 
     def __sizeof__(self) -> int:
-        # Dask asks, to know when memory runs short.
+        # Dask uses this to manage memory.
         size = getattr(self.X, "nbytes", None)
         if size is None and hasattr(self.X, "memory_usage"):
             size = self.X.memory_usage(index=False).sum()
@@ -38,7 +38,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Fields:
-    """The names of the columns that are no features."""
+    """The names of the columns that are not features."""
 
     target: Any
     weight: Any = None
@@ -57,7 +57,7 @@ class Fields:
 
 
 def part_rows(n_columns: int, memory_limit: int | None) -> int:
-    """Rows of a part of a table with so many columns, growing on which takes at most a third of the memory."""
+    """Rows of a part of a table with this many columns, so that growth takes at most a third of the memory."""
     cells = PART_CELLS if memory_limit is None else min(PART_CELLS, memory_limit // (3 * BYTES_PER_CELL))
     return max(1000, cells // max(1, n_columns))
 
@@ -145,11 +145,11 @@ def _row_groups(dataset: Any) -> Iterator[tuple[Any, int]]:
             yield piece, sum(group.num_rows for group in piece.row_groups)
 
 
-# Batches that come once.
+# Batches that can be read only once.
 
 
 class Spilled:
-    """Batches written to a temporary folder as they come, since several passes need them; ``close`` removes it."""
+    """Batches that are written to a temporary folder for several passes; ``close`` removes it."""
 
     def __init__(self, batches: Iterable[Any], fields: Fields, n_cells: int) -> None:
         self._folder = TemporaryFolder()

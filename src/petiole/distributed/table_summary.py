@@ -1,7 +1,7 @@
 """Summaries of the parts of a table: columns, categories, classes, quantiles. They can be added up.
 
-Parts that lack a class, a category or all values of a column do no harm. Parts that contradict each other are refused
-with the numbers of both.
+A part may lack a class, a category or all values of a column. Parts that contradict each other are refused, and the
+error names both.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from petiole.distributed.quantile_sketch import QuantileSketch
 
 Floats = npt.NDArray[np.float64]
 
-# Weights up to this can be summed over all the rows there are.
+# Weights up to this can be summed over any number of rows.
 MOST_WEIGHT = 1e290
 
 
 @dataclass(frozen=True)
 class ColumnSurvey:
-    """What one column is: "numeric", "categorical", or "empty" if no value was seen; ``part`` is where it was seen."""
+    """The kind of a column: "numeric", "categorical", or "empty" (no value was seen); ``part`` is where it was seen."""
 
     kind: str
     categories: Array | None
@@ -67,7 +67,7 @@ class ColumnSurvey:
         return replace(known, categories=_union(self.categories, other.categories))
 
     def as_kind(self) -> ColumnKind:
-        """The column as an encoder takes it."""
+        """The column in the form for an encoder."""
         if self.kind == "categorical":
             assert self.categories is not None
             return CategoricalColumn(self.categories)
@@ -76,7 +76,7 @@ class ColumnSurvey:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the parts seen so far have in common; ``n_rows`` has the rows of positive weight in each."""
+    """A summary of the parts seen so far; ``n_rows`` has the rows of positive weight in each."""
 
     names: Names
     columns: list[ColumnSurvey]
@@ -145,13 +145,13 @@ class Survey:
         return len(self.columns)
 
     def encoder(self, owner: str) -> FeatureEncoder:
-        """An encoder that reads every part alike."""
+        """An encoder that reads every part in the same way."""
         return FeatureEncoder([column.as_kind() for column in self.columns], self.names, owner)
 
 
 @dataclass(frozen=True)
 class RowsOfPart:
-    """Rows of positive weight of one part, as they came."""
+    """Rows of positive weight of one part, as passed."""
 
     X: Any
     y: Any
@@ -187,7 +187,7 @@ def survey_rows(
     sketches: bool = False,
     capacity: int | None = None,
 ) -> Survey | None:
-    """Look at one part; None if it has no rows."""
+    """Summarise one part; None if it has no rows."""
     if rows is None:
         return None
     with named(part):
@@ -222,7 +222,7 @@ def encode_part(rows: RowsOfPart, survey: Survey, encoder: FeatureEncoder, part:
 
 
 class named:
-    """A context in which errors name the part of the data that they come from."""
+    """A context in which errors name the part of the data in which they occur."""
 
     def __init__(self, part: int) -> None:
         self.part = part

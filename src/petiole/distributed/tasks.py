@@ -1,4 +1,4 @@
-"""What is done with one part: look at it, grow trees on it, count it. Tasks change none of their arguments."""
+"""Tasks on one part: summarise it, grow trees on it, count it. Tasks do not change their arguments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Coding:
 
     @classmethod
     def of(cls, survey: Survey, model: Any) -> Coding:
-        """How a model that is fitted on all parts reads each of them."""
+        """The coding by which a model that is fitted on all parts reads each of them."""
         unit = survey.weight_unit(model.weights)
         return cls(survey.encoder(type(model).__name__), survey.measured(unit), unit)
 
@@ -46,7 +46,7 @@ class Coding:
         return self.survey.classes
 
     def rows(self, batch: Batch, part: int) -> EncodedRows | None:
-        """The rows of a part as the core takes them; None if there are none."""
+        """The rows of a part in the form for the core; None if there are none."""
         kept = kept_rows(batch.X, batch.y, batch.weights, part)
         if kept is None:
             return None
@@ -64,7 +64,7 @@ class Coding:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some trees of a kind, and how often each row of a part is in their samples: ``copies[part][tree]``."""
+    """Some trees of a kind, and how many times each row of a part is in their samples: ``copies[part][tree]``."""
 
     kind: int
     first: int
@@ -74,7 +74,7 @@ class Piece:
 
 
 def survey_part(batch: Batch, part: int, categorical: Any, sketches: bool) -> Survey | None:
-    """Look at a part."""
+    """Summarise a part."""
     rows = kept_rows(batch.X, batch.y, batch.weights, part)
     return survey_rows(rows, part, categorical, sketches=sketches)
 
@@ -113,12 +113,12 @@ def class_weights_of(pieces: Sequence[Piece]) -> tuple[int, Floats]:
 
 
 def copies_in(pieces: Sequence[Piece], part: int) -> list[tuple[int, dict[int, npt.NDArray[np.uint8]]]]:
-    """What a part needs to know of the trees that were grown on it: kinds and copies."""
+    """The trees that were grown on a part: kinds and copies."""
     return [(piece.kind, piece.copies[part]) for piece in pieces]
 
 
 class Standing:
-    """A forest as it stands while rows are counted, with how it votes if that is asked for."""
+    """A forest while rows are counted, with its votes if they are needed."""
 
     def __init__(self, forest: Forest, prior: Floats, votes: bool) -> None:
         self.forest = forest
@@ -163,7 +163,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class PartTally:
-    """What a part adds to the forests of all kinds, and those of its rows that were asked for."""
+    """The counts that a part adds to the forests of all kinds, and those of its rows that were requested."""
 
     tallies: list[Tally]
     sample: Sample | None

@@ -42,13 +42,13 @@ def to_c(model: Any, *, name: str = "petiole_model", path: str | os.PathLike[str
     ----------
     model : fitted PETClassifier or BaggedPETClassifier
     name : str, default="petiole_model"
-        What the names in the file begin with.
+        The prefix of the names in the file.
     path : where to write it, optional
 
     Returns
     -------
     str
-        The source; its first lines say how many bytes the tables take.
+        The source; its first lines give the size of the tables in bytes.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def to_c(model: Any, *, name: str = "petiole_model", path: str | os.PathLike[str
     >>> "void iris_predict(const float *x, float *proba)" in source
     True
     """
-    why_not = "the C file averages leaf probabilities, which is not what this model does."
+    why_not = "the C file averages leaf probabilities, and this model does more than that."
     check_exportable(model, (PETClassifier, BaggedPETClassifier), "C", why_not)
     if not (name.isidentifier() and name.isascii()):
         raise ExportError(f"name={name!r}: must be a name in C: letters, digits and _, not a digit first")
@@ -222,7 +222,7 @@ class _Source:
 
 
 def _stack_size(trees: Iterable[Tree]) -> int:
-    """The most parts of a row that can wait at the same time."""
+    """The largest number of parts of a row that can be on the stack."""
     most = 1
     for tree in trees:
         divides = ~tree.is_leaf & (tree.missing_branch < 0)
@@ -235,7 +235,7 @@ def _stack_size(trees: Iterable[Tree]) -> int:
 
 
 def _narrow(array: Array) -> Array:
-    """The same whole numbers in the smallest type that has them."""
+    """The same whole numbers in the smallest type that can hold them."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32):
         if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:

@@ -1,6 +1,6 @@
 """A forest as one sum: every leaf adds numbers to a few of many columns.
 
-Whatever a model says of a row is worked out from such sums: the mean of leaf probabilities, the votes, MOB-ESP's rows.
+All predictions are computed from such sums: means of leaf probabilities, votes, MOB-ESP's rows.
 """
 
 from __future__ import annotations

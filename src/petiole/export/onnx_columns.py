@@ -20,7 +20,7 @@ MISSING_CODE = -1  # of a category that is missing or unknown
 def add_inputs(graph: Graph, encoder: FeatureEncoder) -> str:
     """One matrix ``X`` if all columns are numbers, else an input per column with the column's name.
 
-    Columns of which training knew no value are missing whatever they hold.
+    Columns without any value in training are always missing.
     """
     matrix = _add_columns(graph, encoder)
     is_empty = np.array([isinstance(column, EmptyColumn) for column in encoder.columns])
@@ -77,7 +77,7 @@ def add_branch_columns(graph: Graph, matrix: str, tables: Sequence[tuple[int, tu
 
 
 def add_label(graph: Graph, proba: str, classes: npt.NDArray[Any]) -> tuple[str, Any]:
-    """The most probable class, the first of equals, and its type."""
+    """The most probable class (in a tie, the first), and its type."""
     best = graph.add("ArgMax", proba, axis=1, keepdims=0)
     values = classes.tolist()
     if all(isinstance(value, str) for value in values):

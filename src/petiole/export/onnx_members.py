@@ -1,4 +1,4 @@
-"""The members of a pool that are no statistics of leaves, as ONNX graphs: linear models, kernels and boosted trees."""
+"""The members of a pool that are not statistics of leaves, as ONNX graphs: linear models, kernels and boosted trees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def add_member(graph: Graph, matrix: str, member: CrossFitted, starts: str = "") -> str:
-    """The probabilities by a member; ``starts`` are the scores that it begins with, if it corrects another model."""
+    """The probabilities by a member; ``starts`` are its initial scores, if it corrects another model."""
     found = [_add_model(graph, matrix, model, starts) for model in member.asked]
     if len(found) == 1:
         return found[0]
@@ -41,7 +41,7 @@ def _add_model(graph: Graph, matrix: str, model: FoldModel, starts: str) -> str:
 def _linear(graph: Graph, matrix: str, model: LinearModel) -> str:
     encoding = model.encoding
     base = encoding.base if isinstance(encoding, KernelEncoding) else encoding
-    if not base.n_features:  # all rows are answered alike
+    if not base.n_features:  # all rows have the same prediction
         return graph.constant(model.answer(np.full((1, base.n_columns), np.nan)))
     features = _features(graph, matrix, base)
     if isinstance(encoding, KernelEncoding):

@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all, and what is left of writers that were killed.
+"""Files that are written in full or not at all, and removal of the remains of killed writers.
 
 A writer keeps its temporary file locked. The system releases the lock when the process ends, however it ends, so that
 a later writer can tell whether a temporary file is still being written. Where there are no such locks (on Windows, on
@@ -24,26 +24,26 @@ try:
 except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
-# Longer names leave no room for what is added to them.
+# Longer names leave no space for the suffix of temporary files.
 MOST_NAME_BYTES = 200
 FOLDERS = "petiole-"
 
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to that takes its place at the end.
+    """A file that replaces its target when it is complete.
 
-    Whoever opens ``path`` sees the earlier file or all of the new one. Whatever goes wrong, Ctrl-C included, the
-    temporary file beside it is removed and the earlier one stays. What writers of the same file have left behind that
-    were killed is removed first. What is no regular file, such as /dev/null, is written to directly.
+    Readers of ``path`` see the earlier file or all of the new one. If anything goes wrong, Ctrl-C included, the
+    temporary file beside it is removed and the earlier one stays. Temporary files of killed writers of the same file
+    are removed first. A target that is not a regular file, such as /dev/null, is written to directly.
     """
-    target = Path(os.path.realpath(path))  # a link stays a link to the new file
+    target = Path(os.path.realpath(path))  # a link remains a link, to the new file
     if target.exists() and not target.is_file():
         with open(target, "wb") as special:
             yield special
         return
     _remove_abandoned_files(target)
-    tried: list[Path] = []  # written down before a file is made: a signal may come right after that
+    tried: list[Path] = []  # recorded before the file is made: a signal may arrive right after that
 
     def new_name() -> Path:
         tried.append(target.with_name(f".{_shortened(target.name)}.{secrets.token_hex(8)}.part"))
@@ -56,7 +56,7 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
             _keep_permissions(target, temporary)
-            if fcntl is not None:  # else an open file cannot be renamed
+            if fcntl is not None:  # otherwise an open file cannot be renamed
                 os.replace(temporary, target)
         if fcntl is None:
             os.replace(temporary, target)
@@ -76,7 +76,7 @@ def write_atomically(path: str | os.PathLike[str], parts: Iterable[bytes | memor
 
 
 class TemporaryFolder:
-    """A folder for as long as this process wants it; those of processes that were killed are removed first.
+    """A temporary folder of this process; those of killed processes are removed first.
 
     The lock is on a file beside the folder, which is made before it and removed after it.
     """
@@ -90,7 +90,7 @@ class TemporaryFolder:
         self._finalizer = weakref.finalize(self, _remove_folder, lock_path, lock)
 
     def close(self) -> None:
-        """Remove it with all that is in it; so does the end of the process."""
+        """Remove it with its contents; the end of the process does so, too."""
         self._finalizer()
 
 
@@ -104,7 +104,7 @@ def _remove_folder(lock_path: Path, lock: BinaryIO) -> None:
 
 
 def _new_locked(new_name: Any) -> tuple[Path, BinaryIO]:
-    """A new file of this process's own."""
+    """A new file that this process has locked."""
     while True:
         path = new_name()
         # Not tempfile: its files are private, and the new file should have the permissions of any other.
@@ -136,12 +136,12 @@ def _try_lock(handle: int) -> bool:
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has it, or there are no locks here
+    except OSError:  # another process has it, or there are no locks on this system
         return False
     return True
 
 
-# What was left behind.
+# Remains of killed writers.
 
 
 def _remove_abandoned_files(target: Path) -> None:
@@ -169,7 +169,7 @@ def _matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def _shortened(name: str) -> str:
-    """A file's name, or what stands for it if it is very long."""
+    """A file's name, or a shortened one if it is very long."""
     spelled = os.fsencode(name)
     return name if len(spelled) <= MOST_NAME_BYTES else hashlib.sha256(spelled).hexdigest()
 
@@ -180,7 +180,7 @@ def _keep_permissions(target: Path, temporary: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; not every system can."""
+    """Make the new name durable, which not every system supports."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

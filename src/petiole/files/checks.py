@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from petiole._validation import LARGEST as LARGEST  # also for those who say what their parts must be
+from petiole._validation import LARGEST as LARGEST  # also for modules that declare parts
 from petiole.files.errors import ModelFileError
 
 Check = Callable[[Any], None]
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 class Field(NamedTuple):
-    """A part of an object's state: what it must be, and whether it may be absent."""
+    """A part of an object's state: its check, and whether it may be absent."""
 
     check: Check
     optional: bool = False
@@ -238,7 +238,7 @@ def increasing(values: Array) -> bool:
 
 
 def check_memory(n_bytes: int, what: str) -> None:
-    """Refuse what this machine cannot hold, however small the file is that asks for it."""
+    """Refuse sizes that exceed this machine's memory, even if the file is small."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not known on this system

@@ -11,7 +11,7 @@ MOST_DIGITS = 1000
 
 
 def parse(text: str, what: str) -> Any:
-    """The value that a text spells; ``what`` says in an error whose text it is.
+    """The value of a JSON text; ``what`` names the text in errors.
 
     >>> parse('{"a": 1, "a": 2}', "the header")
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
 """Checks of packed forests and vote tables, over all trees at once, before the core takes them.
 
-The core checks by itself that the arrays make trees. Here is what it does not look at: what kinds of numbers the arrays
-hold, thresholds, features, and how much memory all of it will need.
+The core itself checks that the arrays make trees. This module checks the rest: the types of the arrays, thresholds,
+features, and the memory that they will need.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def check_forest_fits(state: dict[str, Any], n_features: int) -> None:
 
 
 class Facts(NamedTuple):
-    """What is compared with other parts of a model: the leaves of each tree, and all categorical splits."""
+    """Facts to compare with other parts of a model: the leaves of each tree, and all categorical splits."""
 
     n_leaves: Array
     categorical_feature: Array

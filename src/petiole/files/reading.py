@@ -21,7 +21,7 @@ SCALARS = {dtype.name: dtype for dtype in NAMES}
 
 
 class ModelReader:
-    """Makes the objects of a model one after the other; each may refer to earlier ones only, so there is no cycle."""
+    """Makes the objects of a model one after another; each may refer only to earlier ones, so there are no cycles."""
 
     def __init__(self, tensors: Mapping[str, npt.NDArray[Any]]) -> None:
         self._tensors = tensors
@@ -56,7 +56,7 @@ class ModelReader:
             return cls._from_saved(parameters, state)
         except (ModelFileError, MemoryError):
             raise
-        except Exception as error:  # whatever a hostile state leads to, it is the file that is wrong
+        except Exception as error:  # any error from a hostile state is an error of the file
             raise ModelFileError(f"{path}: {error}") from error
 
     def _entries(self, entries: Any, path: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Savable:
         self._check_state(state)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Take parts that have passed all checks."""
+        """Set the parts, which have passed all checks."""
         if hasattr(self, "__setstate__"):
             self.__setstate__(state)
         else:
@@ -63,7 +63,7 @@ class Savable:
         """Raise ValueError if parts do not fit together."""
 
     def _check_restored(self) -> None:
-        """Raise ValueError if the object is not sound."""
+        """Raise ValueError if the object is not valid."""
 
 
 class SavableEstimator(Savable):
@@ -104,7 +104,7 @@ class SavableModel(SavableEstimator):
         Raises
         ------
         petiole.files.ModelFileError
-            If the model holds what a file cannot, such as an estimator that is not petiole's.
+            If the model contains something that a file cannot hold, such as an estimator that is not petiole's.
         """
         from sklearn.utils.validation import check_is_fitted
 

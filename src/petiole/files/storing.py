@@ -26,7 +26,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True, mmap: bool = True) -> Any:
-    """Read a model that was written by its ``save``; its predictions are the same bit for bit.
+    """Read a model that was written by its ``save``; its predictions are the same, bit for bit.
 
     Nothing in the file is run, and nothing is trusted: a file that is cut off, damaged or hostile gives a
     :class:`petiole.files.ModelFileError`.
@@ -35,7 +35,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = True, mmap: bool = True
     ----------
     path : str or path
     verify : bool, default=True
-        Whether the whole file is compared with its checksum. Without that, only what could do harm is found: a number
+        Whether the whole file is compared with its checksum. Without that, only harmful changes are found: a number
         that was changed by accident may go unnoticed.
     mmap : bool, default=True
         Whether large arrays of a single tree and the rows of lazy trees stay in the file, mapped into memory, so that

@@ -22,7 +22,7 @@ WIDEST_KEPT = 256
 class ModelWriter:
     """Collects the objects of a model, parts before wholes, and their arrays.
 
-    An object or array that is met twice is kept once.
+    An object or array that occurs twice is stored once.
     """
 
     def __init__(self) -> None:
@@ -117,13 +117,13 @@ class ModelWriter:
         return self._describe(value, path)
 
     def _new_name(self, path: str) -> str:
-        # Only letters that safetensors' other readers show well; numbered where an odd name would be there twice.
+        # Only characters that other readers of safetensors show well; numbered if a name would occur twice.
         name = "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in path)
         return name if name not in self.tensors else f"{name}#{len(self.tensors)}"
 
 
 def _check_parts(form: Any, state: dict[str, Any], path: str) -> None:
-    """Compare with what reading will ask for: a file that cannot be loaded must not be written."""
+    """Apply the checks of reading: a file that cannot be loaded must not be written."""
     try:
         if hasattr(form, "_check_saved_parameters"):
             check_common_parameters(form.get_params(deep=False))

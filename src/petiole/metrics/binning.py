@@ -16,7 +16,7 @@ STRATEGIES = ("uniform", "quantile")
 
 
 class Binned(NamedTuple):
-    """The bins that hold rows, from low scores up: weight, mean score, and share of rows that are hits."""
+    """The bins that contain rows, from low scores up: weight, mean score, and share of hits."""
 
     weight: Floats
     mean_score: Floats
@@ -24,7 +24,7 @@ class Binned(NamedTuple):
 
 
 def check_binning(n_bins: Any, strategy: Any) -> None:
-    """Raise unless the parameters of a binning are sound."""
+    """Raise an error unless the parameters of a binning are valid."""
     check_whole("n_bins", n_bins, 1)
     check_choice("strategy", strategy, STRATEGIES)
 
@@ -46,7 +46,7 @@ def bin_of(scores: Floats, weights: Floats, n_bins: int, strategy: str) -> Indic
 
 
 def summarise(scores: Floats, hits: npt.NDArray[np.bool_], weights: Floats, bins: Indices) -> Binned:
-    """What each bin holds; bins without rows are left out."""
+    """The contents of each bin; bins without rows are left out."""
     weight = group_sums(bins, weights)
     used = weight > 0
     mean_score = group_sums(bins, weights * scores)[used] / weight[used]

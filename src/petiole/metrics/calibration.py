@@ -18,7 +18,7 @@ NORMS = ("l1", "l2", "squared", "max")
 
 
 class ReliabilityCurve(NamedTuple):
-    """Mean predicted probability and observed frequency of each bin that holds rows, from low scores up.
+    """Mean predicted probability and observed frequency of each bin that contains rows, from low scores up.
 
     Attributes
     ----------
@@ -57,8 +57,8 @@ def reliability_curve(
     y_true, proba, labels, sample_weight
         As in :func:`zero_one_mse`. In the limits weights count rows.
     target : label or "top", default=None
-        The class whose probability is looked at, or "top" for the most probable class of each row; by default the
-        second of two classes, and "top" if there are more. A class that is called "top" must be renamed.
+        The class whose probability is used, or "top" for the most probable class of each row; by default the second of
+        two classes, and "top" if there are more. A class with the name "top" must be renamed.
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -124,9 +124,9 @@ def expected_calibration_error(
     debiased : bool, default=False
         "squared" and "l2": f_b (1 − f_b)/(n_b − 1), an unbiased estimate of the variance of f_b, is subtracted in each
         bin (Kumar, Liang & Ma 2019, definition 5.2). "squared" may then be below 0; "l2" is 0 in that case. "l1": the
-        bias is estimated by the mean of |f − s_b| under a normal f with that variance around f_b, less |f_b − s_b|, and
-        subtracted; 0 if less is left (after the same paper, in closed form instead of by simulation; it takes off a
-        part of the bias only). In a bin of one row the variance cannot be estimated; it counts as error 0.
+        bias is estimated by the mean of |f − s_b| under a normal f with that variance around f_b, minus |f_b − s_b|,
+        and subtracted; the result is at least 0 (after the same paper, in closed form instead of by simulation; it
+        removes only a part of the bias). In a bin of one row the variance cannot be estimated; it counts as error 0.
 
     Returns
     -------
@@ -146,11 +146,16 @@ def expected_calibration_error(
     check_choice("norm", norm, NORMS)
     check_flag("debiased", debiased)
     if debiased and norm == "max":
-        raise ValueError("debiased=True: is not known for norm='max'; take 'l1', 'l2' or 'squared'")
+        raise ValueError("debiased=True: not available for norm='max'; use 'l1', 'l2' or 'squared'")
     judged = judge(y_true, proba, labels, sample_weight)
     classwise = isinstance(target, str) and target == "classwise"
     columns = range(judged.n_classes) if classwise else [_column(judged, target)]
     return float(np.mean([_error(_binned(judged, column, n_bins, strategy), norm, debiased) for column in columns]))
+
+
+def debiased_error(bins: Binned) -> float:
+    """The root of the mean squared distance in bins, less what scatter adds to it; 0 if nothing is left."""
+    return _error(bins, "l2", debiased=True)
 
 
 def wilson_limits(frequency: Floats, weight: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -186,7 +191,7 @@ def _error(bins: Binned, norm: str, debiased: bool) -> float:
 
 
 def _bias(bins: Binned, gaps: Floats, norm: str) -> Floats:
-    """What the scatter of the frequencies adds to the error of each bin."""
+    """The error that the variance of the frequencies adds to each bin."""
     variance = bins.frequency * (1 - bins.frequency) / np.where(bins.weight > 1, bins.weight - 1, 1.0)
     if norm != "l1":
         return variance

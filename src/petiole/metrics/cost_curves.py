@@ -1,4 +1,4 @@
-"""Cost curves: what decisions between a class and the rest cost, for every ratio of costs and every base rate."""
+"""Cost curves: the cost of decisions between a class and the rest, for every ratio of costs and every base rate."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class CostCurve(NamedTuple):
     thresholds : array
         Minus infinity (the class is predicted for all rows) and the distinct scores, from low to high.
     false_alarms : array
-        Share of the other rows whose score is above the threshold: the height of its line at x = 0.
+        Share of the other rows whose score is above the threshold: the height of the line at x = 0.
     misses : array
-        Share of the rows of the class whose score is not: the height of its line at x = 1.
+        Share of the rows of the class whose score is not above it: the height of the line at x = 1.
     probability_cost, cost : array
         The corners of the lower envelope of all lines: the cost if each x had its best threshold.
     prior : float
@@ -52,7 +52,7 @@ class CostCurve(NamedTuple):
     def cost_of_decisions(self, probability_cost: Any) -> Floats:
         """Return the cost of deciding by the probabilities: each row gets the decision of least expected cost.
 
-        The base rate is that of the rows, so that x stands for a ratio of costs, and the threshold that it calls for is
+        The base rate is that of the rows, so x stands for a ratio of costs, and the threshold that follows from it is
         π (1 − x) / (π (1 − x) + (1 − π) x). The difference from :meth:`cost_at` is the cost of miscalibration.
 
         Examples
@@ -75,7 +75,7 @@ def cost_curve(
 
     With π the share of the class in use, x = π · cost of a miss / (π · cost of a miss + (1 − π) · cost of a false
     alarm), and the cost is divided by the worst possible one (Drummond & Holte 2000, 2006). Predicting the class for
-    all rows costs 1 − x, for none x.
+    all rows costs 1 − x, and for none x.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def cost_curve(
 def _corners(groups: Indices, members: Floats, others: Floats) -> Indices:
     """The thresholds whose lines touch the envelope.
 
-    They bound the blocks of the isotonic regression of the truth on the score: within a block the class is no denser
-    among higher scores than among lower ones, so that no ratio of costs calls for a cut there.
+    They bound the blocks of the isotonic regression of the truth on the score: within a block the class is no more
+    frequent among higher scores than among lower ones, so a cut there is best for no ratio of costs.
     """
     weight = group_sums(groups, members + others)
     density = isotonic_regression(group_sums(groups, members) / weight, sample_weight=weight)

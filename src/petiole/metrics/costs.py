@@ -1,7 +1,7 @@
-"""What decisions bring in or cost: profit of a campaign, gain of any actions, cost of misclassification.
+"""Profit of a campaign, gain of any actions, and cost of misclassification.
 
-Arrays are indexed ``[action, true class]`` (for costs: ``cost[predicted, true]``), with a leading axis for rows where
-each row has its own.
+Arrays are indexed ``[action, true class]`` (for costs: ``cost[predicted, true]``), with a leading axis for rows if
+each row has its own costs or gains.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def misclassification_cost(
 ) -> float:
     """Compute the cost of decisions, ``cost[decision, truth]``, as a mean per row or in total.
 
-    Without ``decisions`` each row gets the cheapest action under its probabilities, argmin_a Σ_k p_k cost[a, k] (of
-    equal ones the first), so that the cost measures how good the probabilities are for this purpose.
+    Without ``decisions`` each row gets the cheapest action under its probabilities, argmin_a Σ_k p_k cost[a, k] (in a
+    tie, the first), so the cost measures how good the probabilities are for this purpose.
 
     Parameters
     ----------
     y_true, proba, labels, sample_weight
         As in :func:`zero_one_mse`.
     cost : array-like of shape (A, K) or (n, A, K)
-        ``cost[a, k]``: what action a costs where class ``labels[k]`` is true; or such an array for each row. Costs
-        below 0 are gains.
+        ``cost[a, k]``: the cost of action a if class ``labels[k]`` is true; or such an array for each row. Costs below
+        0 are gains.
     decisions : array-like of shape (n,), default=None
         The action of each row; by default the cheapest.
     actions : array-like of shape (A,), default=None
@@ -55,7 +55,7 @@ def misclassification_cost(
 
     Examples
     --------
-    To overlook a "yes" costs 5, a false alarm 1:
+    Overlooking a "yes" costs 5, a false alarm 1:
 
     >>> from petiole.metrics import misclassification_cost
     >>> cost = [[0, 5], [1, 0]]
@@ -93,28 +93,29 @@ def profit(
 ) -> float:
     """Compute the profit of decisions: of a campaign (``amounts``), or of any actions (``gain``).
 
-    A campaign, as in Zadrozny & Elkan (2001): a row of class ``target`` brings its amount if it is solicited, others
-    bring nothing, and each solicitation costs ``cost``. A row is solicited if p_target · expected amount > cost (in the
-    paper the amount expected comes from a regression). The profit is the sum over the solicited of (actual − cost).
+    A campaign, as in Zadrozny & Elkan (2001): a row of class ``target`` brings its amount if it is solicited, other
+    rows bring nothing, and each solicitation costs ``cost``. A row is solicited if p_target · expected amount > cost
+    (in the paper the expected amount comes from a regression). The profit is the sum of (actual − cost) over the
+    solicited rows.
 
     The general form: action a in class k brings ``gain[a, k]``, and each row gets the action with the largest expected
-    gain under its probabilities (of equal ones the first).
+    gain under its probabilities (in a tie, the first).
 
     Parameters
     ----------
     y_true, proba, labels, sample_weight
         As in :func:`zero_one_mse`.
     gain : array-like of shape (A, K) or (n, A, K), default=None
-        What each action brings in each class; or such an array for each row.
+        The gain of each action in each class; or such an array for each row.
     expected_gain : array-like of shape (A, K) or (n, A, K), default=None
-        What was known of ``gain`` when the decisions were taken; by default ``gain`` itself.
+        The gains as known when the decisions were made; by default ``gain`` itself.
     amounts : float or array-like of shape (n,), default=None
-        For a campaign: what each row of the class brings if solicited. Amounts of rows of other classes do not count.
+        For a campaign: the amount that each row of the class brings if solicited. Those of other rows do not count.
     cost : float or array-like of shape (n,), default=0
         For a campaign: the cost of a solicitation.
     expected_amounts : float or array-like of shape (n,), default=None
-        For a campaign: what was known of ``amounts`` when the decisions were taken. May be left out if there is one
-        amount for all, or if ``decisions`` are given.
+        For a campaign: the amounts as expected when the decisions were made. May be left out if there is one amount
+        for all, or if ``decisions`` are given.
     target : label, default=None
         For a campaign: the class that responds; by default the second of two.
     decisions : array-like of shape (n,), default=None
@@ -162,7 +163,7 @@ def profit(
 
 
 def _gains(gains: Floats, expected_gain: Any, decisions: Any, actions: Any, judged: Judged) -> Floats:
-    """What each row brings by the action it gets."""
+    """The gain of each row by the action that it gets."""
     if decisions is not None:
         taken = _decided(decisions, actions, gains.shape[-2], judged)
         return _realised(gains, taken, judged)
@@ -175,7 +176,7 @@ def _gains(gains: Floats, expected_gain: Any, decisions: Any, actions: Any, judg
 
 
 def _campaign(amounts: Any, cost: Any, expected_amounts: Any, decisions: Any, column: int, judged: Judged) -> Floats:
-    """What each row brings in a campaign: nothing, if it is not solicited."""
+    """The gain of each row in a campaign: 0 if it is not solicited."""
     actual, costs = per_row("amounts", amounts, judged), per_row("cost", cost, judged)
     if decisions is not None:
         solicited = _solicited(decisions, judged)
@@ -217,7 +218,7 @@ def check_values(name: str, values: Any, judged: Judged) -> Floats:
             f"({n_rows}, actions, {n_classes}) with such an array for each row"
         )
     if not np.isfinite(array).all():
-        raise ValueError(f"{name}: must be finite; give a large number to what must not happen")
+        raise ValueError(f"{name}: must be finite; use a large number for what must not happen")
     return array
 
 

@@ -1,4 +1,4 @@
-"""Lift: how much denser a class is among the rows that rank highest than among all."""
+"""Lift: how much more frequent a class is among the rows that rank highest than among all rows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class LiftCurve(NamedTuple):
     shares : array
         Share of the rows whose score is at least that of the point.
     lift : array
-        How many times more frequent the class is among them than among all rows: ``gains / shares``.
+        Frequency of the class among these rows, divided by its frequency among all rows: ``gains / shares``.
     gains : array
-        Share of the rows of the class that are among them.
+        Share of the rows of the class that are among these rows.
     scores : array
         The score of the point.
     """
@@ -36,7 +36,7 @@ class LiftCurve(NamedTuple):
     scores: Floats
 
     def lift_at(self, share: float) -> float:
-        """The lift of the best ``share`` of the rows; the rows of a tie are taken in part, whatever their class.
+        """The lift of the best ``share`` of the rows; of tied rows, each class is taken in proportion.
 
         Examples
         --------
@@ -45,7 +45,7 @@ class LiftCurve(NamedTuple):
         1.5
         """
         check_number("share", share, 0, 1)
-        if share <= self.shares[0]:  # among the highest scores the class is equally dense everywhere
+        if share <= self.shares[0]:  # among the highest scores the class is equally frequent everywhere
             return float(self.lift[0])
         return float(np.interp(share, self.shares, self.gains) / share)
 
@@ -108,20 +108,20 @@ def area_under_lift_curve(
     Parameters
     ----------
     y_true, proba, labels, sample_weight
-        As in :func:`zero_one_mse`. By the rule "right" the weights count rows, so that weight 2 is a row twice and
-        ranks are sums of weights; doubling all weights changes the area a little, as having each row twice would. The
-        other rules look at ratios of weights only.
+        As in :func:`zero_one_mse`. With the rule "right", weights are numbers of rows: ranks are sums of weights, and
+        doubling all weights changes the area a little, as duplicating all rows does. The other rules use only the
+        ratios of weights.
     priors : array-like of shape (K,), default=None
-        Shares (or counts) of the classes that weigh their areas, in the paper those of training; by default the shares
-        in ``y_true``. Classes that do not occur in ``y_true`` have no lift and are left out.
+        Shares (or counts) of the classes by which their areas are weighted, in the paper those of training; by default
+        the shares in ``y_true``. Classes that do not occur in ``y_true`` have no lift and are left out.
     rule : {"right", "distinct", "exact"}, default="right"
         "right": the mean over ranks i = 1…U of the lift of the first i rows. The rows of the class in a tie are spread
-        evenly over it, which gives the mean over all orders of the tied rows. For fractional weights the sums of 1/i
-        are differences of the digamma function, which they are for whole numbers.
-        "distinct": the lift at the end of each tie, times the width of the tie. Few distinct scores make it small.
-        "exact": the integral of the lift over v, ties spread as before. Perfect ranking: 1 − ln(share of the class).
+        evenly over it, which gives the mean over all orders of the tied rows. For fractional weights, sums of 1/i are
+        replaced by differences of the digamma function, which are equal to them for whole numbers. "distinct": the
+        lift at the end of each tie, times the width of the tie. Few distinct scores make it small. "exact": the
+        integral of the lift over v, with ties spread as before. Perfect ranking: 1 − ln(share of the class).
     target : label, default=None
-        A class whose area alone is wanted.
+        A class: return its area alone.
 
     Returns
     -------

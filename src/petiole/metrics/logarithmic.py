@@ -35,12 +35,12 @@ def log_loss(
     base : float, default=2
         Base of the logarithm: 2 for bits, ``math.e`` for nats (as in scikit-learn).
     floor : None, float, "exact" or "clip", default=None
-        What becomes of probabilities of 0. None: nothing. A number: lower probabilities are raised to it. "exact"
-        (Nielsen 2004, footnote 9): 0 becomes ε and 1 becomes 1 − ε, other values stay; ε = min(0.005, ½ min_k prior_k).
-        "clip": values below ε become ε and those above 1 − ε become 1 − ε. Afterwards rows are divided by their sums
-        (with two classes "exact" and "clip" leave the sums at 1, as the paper has it).
+        The treatment of probabilities of 0. None: they are not changed. A number: lower probabilities are raised to
+        it. "exact" (Nielsen 2004, footnote 9): 0 becomes ε and 1 becomes 1 − ε, other values stay; ε = min(0.005, ½
+        min_k prior_k). "clip": values below ε become ε and those above 1 − ε become 1 − ε. Afterwards rows are divided
+        by their sums (with two classes, "exact" and "clip" keep the sums at 1, as in the paper).
     priors : array-like of shape (K,), default=None
-        Shares (or counts) of the classes in training, which ε is computed from; by default their shares in ``y_true``.
+        Shares (or counts) of the classes in training, from which ε is computed; by default their shares in ``y_true``.
         Classes with a share of 0 do not count.
 
     Returns

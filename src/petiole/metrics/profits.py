@@ -1,4 +1,4 @@
-"""Profit over thresholds: what is earned by acting on the rows whose score is above a threshold, for every one."""
+"""Profit over thresholds: the profit of acting on the rows whose score is above a threshold, for every threshold."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from petiole.metrics.rows import Indices, check_flag, group_sums, target_column,
 
 
 class ProfitCurve(NamedTuple):
-    """Profit as a step function of the threshold: it changes at the scores that occur, and nowhere else.
+    """Profit as a step function of the threshold, which changes only at the scores that occur.
 
     Attributes
     ----------
     thresholds : array
         Minus infinity (all rows are acted on) and the distinct scores, from low to high.
     profit : array
-        What is earned if the rows with a score above the threshold are acted on.
+        The profit of acting on the rows with a score above the threshold.
     shares : array
         Share of the rows that are acted on.
     break_even : float or None
@@ -35,7 +35,7 @@ class ProfitCurve(NamedTuple):
 
     @property
     def best_index(self) -> int:
-        """The position of the largest profit; of equal ones that which acts on the fewest rows."""
+        """The position of the largest profit; in a tie, the one that acts on the fewest rows."""
         largest = self.profit.max()
         slack = 1e-12 * max(float(np.abs(self.profit).max()), 1e-300)
         return int(np.flatnonzero(self.profit >= largest - slack)[-1])
@@ -47,7 +47,7 @@ class ProfitCurve(NamedTuple):
 
     @property
     def best_threshold(self) -> float:
-        """The middle between the lowest score that is acted on and the next one below it.
+        """The midpoint between the lowest score that is acted on and the next one below it.
 
         Minus infinity if it is best to act on all rows; the highest score if it is best to act on none.
         """
@@ -90,13 +90,13 @@ def profit_curve(
     y_true, proba, labels, sample_weight
         As in :func:`zero_one_mse`.
     gain : array-like of shape (2, K) or (n, 2, K), default=None
-        What is earned in each class by not acting (row 0) and by acting (row 1); or such an array for each row.
+        The gain in each class of not acting (row 0) and of acting (row 1); or such an array for each row.
     amounts : float or array-like of shape (n,), default=None
-        Instead of ``gain``: what a row of class ``target`` brings if it is acted on. Other rows bring nothing.
+        Instead of ``gain``: the amount that a row of class ``target`` brings if acted on. Other rows bring nothing.
     cost : float or array-like of shape (n,), default=0
-        With ``amounts``: what it costs to act on a row.
+        With ``amounts``: the cost of acting on a row.
     expected_amounts : float or array-like of shape (n,), default=None
-        With ``amounts``: what was known of them beforehand.
+        With ``amounts``: the amounts as expected beforehand.
     target : label, default=None
         The class whose probability is the score; by default the second of two.
     average : bool, default=False
@@ -106,8 +106,8 @@ def profit_curve(
     -------
     ProfitCurve
         ``thresholds``, ``profit``, ``shares`` and ``break_even``. The last is cost/amount for one cost and one amount;
-        the cost where ``expected_amounts`` are given; a/(a + b) for one ``gain`` of two classes, where a is what acting
-        loses outside of the class and b what it gains within; else None.
+        the cost if ``expected_amounts`` are given; a/(a + b) for one ``gain`` of two classes, where a is the loss of
+        acting outside the class and b the gain within; otherwise None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the metrics share: checked rows, the class in question, ties among scores, class shares."""
+"""Helpers of all metrics: checked rows, the class in question, ties among scores, class shares."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from petiole._table.rows import rows_that_count
 
 Indices = npt.NDArray[np.intp]
 
-# Scores equal to so many decimals are tied: sums of the same shares in another order differ beyond them.
+# Scores equal to this many decimals are tied: sums of the same shares in another order differ beyond them.
 TIE_DECIMALS = 12
 
 
 def judge(y_true: Any, proba: Any, labels: Any, sample_weight: Any) -> Judged:
-    """Checked answers beside the truth, without the rows of weight zero: 0 times an infinite loss is no number."""
+    """Checked predictions and labels, without the rows of weight zero: 0 times an infinite loss is not a number."""
     judged = check_judged(y_true, proba, labels=labels, sample_weight=sample_weight)
     kept = rows_that_count(judged.weights)
     if kept is None:
@@ -39,7 +39,7 @@ def target_column(labels: Array, target: Any) -> int:
 
 def one_against_rest(judged: Judged, column: int) -> Judged:
     """The same rows as a problem of two classes: the others (False) and the class of a column (True)."""
-    # not 1 − p: next to a p of almost 1 the others' small probabilities would be lost
+    # not 1 − p: if p is almost 1, the small probabilities of the others would be lost
     others = np.delete(judged.proba, column, axis=1).sum(axis=1)
     return Judged(
         (judged.codes == column).astype(np.int32),

@@ -1,4 +1,4 @@
-"""Metrics as scorers for ``cross_val_score``, ``GridSearchCV`` and their kin."""
+"""Metrics as scorers for ``cross_val_score``, ``GridSearchCV`` and similar tools."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scorer_names() -> list[str]:
 
 
 def scorer(name: str, **parameters: Any) -> ProbabilityScorer:
-    """Make a scorer of a metric, for the ``scoring`` of scikit-learn's tools; losses change their sign.
+    """Make a scorer of a metric for the parameter ``scoring`` of scikit-learn's tools; losses are negated.
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ def scorer(name: str, **parameters: Any) -> ProbabilityScorer:
 class ProbabilityScorer:
     """A metric of probabilities, to be called with a model; made by :func:`scorer`.
 
-    It asks the model for the probabilities of all its classes. Scorers of :func:`sklearn.metrics.make_scorer` pass on
-    one column where there are two classes, so that a probability of 1e-20 in the other becomes 0, and do not say which
-    classes the columns are, so that a fold without one of the classes cannot be scored. The metadata requests are
-    those of such a scorer.
+    It uses the probabilities of all classes of the model. Scorers of :func:`sklearn.metrics.make_scorer` pass only one
+    column if there are two classes, so that a probability of 1e-20 in the other becomes 0, and do not pass the classes
+    of the columns, so that a fold without one of the classes cannot be scored. The metadata requests are those of such
+    a scorer.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class ProbabilityScorer:
         return self._routing.get_metadata_routing()
 
     def _accept_sample_weight(self) -> bool:
-        # scikit-learn asks this of scorers among several while metadata routing is off
+        # scikit-learn needs this of scorers among several while metadata routing is off
         return True
 
     def __repr__(self) -> str:
@@ -146,5 +146,5 @@ def union_of_classes(known: list[Any], found: list[Any]) -> Array:
         return np.array(sorted({*known, *found}), dtype=object)
     except TypeError:
         raise TypeError(
-            f"y_true has labels such as {found[0]!r}, the model such as {known[0]!r}: give labels of one type"
+            f"y_true has labels such as {found[0]!r}, the model such as {known[0]!r}: use labels of one type"
         ) from None

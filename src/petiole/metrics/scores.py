@@ -1,4 +1,4 @@
-"""Scores of whole probability vectors, and of the decisions they lead to."""
+"""Scores of probability vectors, and of the decisions that follow from them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from petiole.metrics.rows import judge
 def zero_one_mse(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
     """Mean squared error of the probability of the true class: mean of (1 − p_y)² (Nielsen 2004, eq. 10).
 
-    With two classes it is half the Brier score. With more it is not a proper score: it looks at the true class alone
-    and rewards overrating the probable classes; prefer :func:`brier_score`.
+    With two classes it is half the Brier score. With more it is not a proper score: it uses only the probability of
+    the true class and rewards overrating the probable classes; prefer :func:`brier_score`.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def zero_one_mse(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: 
     labels : array-like of shape (K,), default=None
         The class of each column; by default the sorted labels of ``y_true``.
     sample_weight : array-like of shape (n,), default=None
-        Weights; 2 is a row twice.
+        Weights; a row of weight 2 counts twice.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def rmse(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = No
         As in :func:`zero_one_mse`.
     over : {"classes", "truth"}, default="classes"
         "classes": the mean over rows and classes, √(Brier/K). This is what the code of Zhang, Petitjean & Buntine
-        (2020, HGS) computes; the paper itself does not say. It shrinks as the number of classes grows.
+        (2020, HGS) computes; the paper itself does not define it. It shrinks as the number of classes grows.
         "truth": the true class alone, the root of :func:`zero_one_mse`.
 
     Returns
@@ -106,7 +106,7 @@ def rmse(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = No
 
 
 def error_rate(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
-    """Share of rows whose most probable class is not the true one (0-1 loss); of equal classes the first is taken.
+    """Share of rows whose most probable class (in a tie, the first) is not the true one: 0-1 loss.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def error_rate(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: An
 
 
 def accuracy(y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> float:
-    """Share of rows whose most probable class is the true one; of equal classes the first is taken.
+    """Share of rows whose most probable class (in a tie, the first) is the true one.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def accuracy_change(y_true: Any, proba: Any, votes: Any, *, labels: Any = None, 
     y_true, proba, labels, sample_weight
         As in :func:`zero_one_mse`.
     votes : array-like of shape (n,)
-        The class decided on without the probabilities, one label per row.
+        The class chosen without the probabilities, one label per row.
 
     Returns
     -------

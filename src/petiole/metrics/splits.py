@@ -1,4 +1,4 @@
-"""Brier score and log-loss split into calibration, which could be mended, and refinement, which could not."""
+"""Brier score and log-loss split into calibration, which could be corrected, and refinement, which could not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ScoreParts(NamedTuple):
     total : float
         The score itself.
     calibration : float
-        How far the probabilities of a group are from the frequencies in it (reliability, miscalibration).
+        The distance of the probabilities of a group from the frequencies in it (reliability, miscalibration).
     refinement : float
         The score of the group frequencies as probabilities: the uncertainty that is left within the groups.
     within_groups : float
@@ -69,9 +69,9 @@ def brier_score_parts(
     """Split the Brier score into calibration and refinement, and refinement into uncertainty less resolution.
 
     With p̄ and ȳ the mean probabilities and the class frequencies of a group, and means taken over groups by weight:
-    calibration = mean ‖p̄ − ȳ‖², refinement = mean (1 − ‖ȳ‖²), uncertainty = 1 − ‖class shares‖² (Murphy 1973). What
-    groups of unequal probabilities add, their variance less twice their covariance with the truth (Stephenson, Coelho &
-    Jolliffe 2008), is ``within_groups``. The sum is exact.
+    calibration = mean ‖p̄ − ȳ‖², refinement = mean (1 − ‖ȳ‖²), uncertainty = 1 − ‖class shares‖² (Murphy 1973). Groups
+    of unequal probabilities add their variance minus twice their covariance with the truth (Stephenson, Coelho &
+    Jolliffe 2008), which is ``within_groups``. The sum is exact.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def _loss_within(judged: Judged, found: _Grouped, losses: Floats, crossed: Float
     """Mean log-loss of the rows, less that of the mean probabilities of their groups."""
     finite = np.isfinite(crossed)
     means = group_sums(found.groups, judged.weights * losses) / found.weights
-    # a group that was told 0 as a whole has an infinite loss for that reason, and nothing is left within it
+    # a group whose probabilities are all 0 has an infinite loss for that reason, and no loss within the group
     return float(found.shares[finite] @ (means[finite] - crossed[finite]))
 
 

@@ -1,14 +1,15 @@
 """Plots of class probabilities, of decisions and costs, and of leaf estimators.
 
 The displays follow scikit-learn: ``Display.from_estimator(estimator, X, y)`` or ``Display.from_predictions(y_true,
-proba)`` draws, the numbers drawn are attributes, and ``plot(ax)`` draws again. For several models pass a dict from
-names to models, or the axes of the first picture. matplotlib is needed to draw: ``pip install matplotlib``.
+proba)`` draws, the numbers drawn are attributes, and ``plot(ax)`` draws again. For several models, pass a dict from
+names to models, or the axes of the first picture. Drawing needs matplotlib: ``pip install matplotlib``.
 """
 
 from __future__ import annotations
 
 from petiole.comparison import critical_difference_diagram
 from petiole.plotting.cost_curves import CostCurveDisplay
+from petiole.plotting.groups import GroupCalibrationDisplay
 from petiole.plotting.paths import COLORS, MARKERS, ONE_OF_EACH, smoothing_paths
 from petiole.plotting.profits import ProfitDisplay
 from petiole.plotting.ranking import GainsDisplay, LiftDisplay
@@ -21,6 +22,7 @@ __all__ = [
     "ONE_OF_EACH",
     "CostCurveDisplay",
     "GainsDisplay",
+    "GroupCalibrationDisplay",
     "LiftDisplay",
     "ProfitDisplay",
     "ReliabilityDisplay",

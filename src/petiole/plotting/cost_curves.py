@@ -1,4 +1,4 @@
-"""Cost curves: what decisions between a class and the rest cost, whatever mistakes cost."""
+"""Cost curves: the cost of decisions between a class and the rest, for any ratio of costs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GRID: Floats = np.linspace(0, 1, 1001)
-MOST_LINES = 30  # of single thresholds; more would make a grey area
+MOST_LINES = 30  # of single thresholds; more lines would merge into a grey area
 
 
 class CostCurveDisplay(ProbabilityDisplay):
@@ -77,7 +77,7 @@ class CostCurveDisplay(ProbabilityDisplay):
         decisions : bool, default=True
             Whether to draw the cost of deciding by the probabilities.
         name : str, default="model"
-            How to call a single model in the legend.
+            The name of a single model in the legend.
         ax, legend, **style
             As in :meth:`plot`.
         """
@@ -118,6 +118,6 @@ def _draw_thresholds(ax: Axes, curve: CostCurve, color: Any) -> None:
 
 
 def _set_limits(ax: Axes) -> None:
-    """Up to where the trivial lines cross, or lower if all models stay far beneath."""
+    """Limits at the crossing of the trivial lines, or lower if all models stay far below."""
     highest = frame.highest(ax, "model", "decisions")
     ax.set(xlim=(0, 1), ylim=(0, min(0.52, 2 * highest + 0.02) if highest <= 0.5 else min(1.0, 1.05 * highest)))

@@ -1,4 +1,4 @@
-"""What the displays share: models by name, their probabilities in the same columns, a figure only if all is well."""
+"""Base of the displays: models by name, their probabilities in the same columns, and a figure only after all checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProbabilityDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        The axes of the last drawing.
     figure_ : matplotlib Figure
         The figure of these axes.
     """
@@ -51,9 +51,9 @@ class ProbabilityDisplay:
         y : array-like of shape (n,)
             Their true labels.
         labels : array-like of shape (K,), default: the classes of the models and of y, sorted
-            All classes; a class that a model does not know has probability 0.
+            All classes; a class that a model does not have gets probability 0.
         name : str, default: the name of the estimator's class
-            How to call a single model in the legend.
+            The name of a single model in the legend.
         **parameters
             All others of ``from_predictions``.
 
@@ -75,8 +75,8 @@ class ProbabilityDisplay:
         ax : matplotlib Axes, default: a new figure as wide as one column of a journal
             Axes with models of another display of this kind get these models as well.
         legend : {"auto", "below", "inside", "none"}, default="auto"
-            "auto": beneath the axes if the figure makes room for it by itself (``layout="constrained"``, as new figures
-            do), else within the axes.
+            "auto": below the axes if the figure makes room for it (``layout="constrained"``, as in new figures),
+            otherwise inside the axes.
         **style
             Of the models' lines or points, for matplotlib: ``color="black"``.
 
@@ -101,7 +101,7 @@ class ProbabilityDisplay:
         raise NotImplementedError
 
     def _lowest(self, ax: Axes) -> Axes:
-        """The axes beneath which the legend goes."""
+        """The axes below which the legend is placed."""
         return ax
 
 
@@ -120,7 +120,7 @@ def named(models: Any, name: Any, default: str, parameter: str) -> dict[str, Any
 
 
 def named_tables(proba: Any, name: Any, parameter: str = "proba") -> dict[str, Any]:
-    """Tables of probabilities by name; an error names the table, which it could not if metrics found it."""
+    """Tables of probabilities by name; errors name the table, which errors of the metrics cannot."""
     tables = named(proba, name, "model", parameter)
     several = isinstance(proba, Mapping)
     return {
@@ -130,7 +130,7 @@ def named_tables(proba: Any, name: Any, parameter: str = "proba") -> dict[str, A
 
 
 def all_classes(models: list[tuple[str, Any]], y: Any, labels: Any) -> Array:
-    """The classes that the columns of all models are to stand for; ``y`` may be None."""
+    """The classes of the columns of all models; ``y`` may be None."""
     known = [label for name, model in models for label in _classes_of(name, model).tolist()]
     if labels is not None:
         return np.asarray(labels)
@@ -138,7 +138,7 @@ def all_classes(models: list[tuple[str, Any]], y: Any, labels: Any) -> Array:
 
 
 def ask(model: Any, X: Any, classes: Array) -> Floats:
-    """The probabilities that a model gives to classes, 0 for those that it does not know."""
+    """The probabilities of a model for the classes, 0 for those that it does not have."""
     return in_columns_of(classes, np.asarray(model.predict_proba(X)), np.asarray(model.classes_))
 
 

@@ -1,7 +1,7 @@
-"""What the displays look like: axes, colours, references and legends. Lengths are inches, sizes of text points.
+"""The appearance of the displays: axes, colours, references and legends. Lengths are in inches, text sizes in points.
 
-Artists are known by their gid: "model" for what stands for a model in the legend, "reference" for what all models
-share. So a second model finds its colour and its place beside the first, whoever drew that.
+Artists are identified by their gid: "model" for the entry of a model in the legend, "reference" for what all models
+share. So a second model gets the next colour and place, whichever display drew the first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 3.6, 3.2  # one column of a journal, without the legend
 LEGEND_LINE = 0.155
-LABEL_WIDTH, LABEL_HEIGHT, ENTRY_WIDTH = 2.85, 2.2, 2.5  # room for labels of axes and entries of a legend
+LABEL_WIDTH, LABEL_HEIGHT, ENTRY_WIDTH = 2.85, 2.2, 2.5  # space for labels of axes and entries of a legend
 NAME_LENGTH, ENTRY_LENGTH = 36, 70  # letters of a name in a label and in a legend
 DASHES = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 LEGENDS = ("auto", "below", "inside", "none")
@@ -39,20 +39,20 @@ def pyplot() -> Any:
 
 
 def new_axes(height: float) -> Axes:
-    """Axes in a figure of their own, as wide as a column."""
+    """Axes in a new figure, as wide as a column."""
     figure = pyplot().figure(figsize=(WIDTH, height), layout="constrained")
     figure.set_gid(OWN)
     return figure.add_subplot()
 
 
 def whole_figure(ax: Axes) -> Figure:
-    """The figure that holds the axes, also where they are in a part of it."""
+    """The figure of the axes, also if they are in a subfigure."""
     figure: Figure = ax.figure.figure
     return figure
 
 
 def tidy(ax: Axes) -> None:
-    """Quiet lines, small ticks."""
+    """Thin lines, small ticks."""
     ax.tick_params(labelsize=SMALL_FONT, labelcolor=INK, color=QUIET)
     ax.grid(color=LIGHT, linewidth=0.6)
     ax.set_axisbelow(True)
@@ -71,7 +71,7 @@ def write(ax: Axes, *, title: str = "", x: str = "", y: str = "") -> None:
 
 
 def wrapped(text: str, width: float, size: float = FONT, n_lines: int = 2) -> str:
-    """The text on so many lines at most, each no wider than so many inches."""
+    """The text on at most this many lines of at most this width in inches."""
     needed = text_width(text, size)
     if needed <= width:
         return text
@@ -122,16 +122,16 @@ def point_style(place: int) -> dict[str, Any]:
 
 
 def add_reference(ax: Axes, label: str, x: Any, y: Any, **style: Any) -> None:
-    """A quiet line that belongs to no model; once for all models in the axes."""
+    """A thin line that belongs to no model; drawn once for all models in the axes."""
     if label not in [artist.get_label() for artist in drawn(ax, "reference")]:
         look: dict[str, Any] = {"color": QUIET, "linewidth": 1.0, "linestyle": ":", "zorder": 2} | style
         ax.plot(x, y, label=label, gid="reference", **look)
 
 
 def add_legend(ax: Axes, legend: str, *, below: Axes | None = None, height: float) -> None:
-    """The legend of all models in the axes and of the references, beneath the axes or within them.
+    """The legend of all models in the axes and of the references, below the axes or inside them.
 
-    "auto" is beneath if the figure makes room by itself (``layout="constrained"``), else within.
+    "auto" is below the axes if the figure makes room (``layout="constrained"``), otherwise inside.
     """
     handles = [*drawn(ax, "model"), *drawn(ax, "reference")]
     figure = whole_figure(ax)
@@ -157,7 +157,7 @@ def add_legend(ax: Axes, legend: str, *, below: Axes | None = None, height: floa
 
 
 def _legend_position(ax: Axes) -> dict[str, Any]:
-    """Where a legend must be to clear the numbers and the label below the axes."""
+    """The position of a legend below the tick labels and the axis label."""
     from matplotlib.transforms import ScaledTranslation
 
     n_lines = 1 + ax.get_xlabel().count("\n")

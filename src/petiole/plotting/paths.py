@@ -1,4 +1,4 @@
-"""Pictures of what leaf estimators do. Lengths are inches, sizes of text points."""
+"""Pictures of leaf estimators. Lengths are in inches, text sizes in points."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Floats = npt.NDArray[np.float64]
 COLORS = [*OKABE_ITO[:6], "#882255", "#999933", "#332288"]
 MARKERS = "s^DvP<X>ph"
 FONT, SMALL_FONT = 9.0, 8.0
-LARGEST_MARKER, SMALLEST_MARKER = 420.0, 10.0  # areas in square points: all training rows, and the least to be seen
+LARGEST_MARKER, SMALLEST_MARKER = 420.0, 10.0  # areas in square points: of all training rows, and the least visible one
 HEIGHT, LEGEND_WIDTH = 4.4, 2.9
-SLOT = 0.5  # distance of neighbouring answers
+SLOT = 0.5  # distance of neighbouring labels
 WIDE, SLANTED, UPRIGHT = 1.2, 0.7, 0.32  # distance of neighbouring nodes for horizontal, slanted and upright labels
 WIDEST_PATH = 12.0
 ONE_OF_EACH = (Raw(), Laplace(), MEstimate(), Curtailment(), MBranch(), HGS(), HDP(n_iter=500, random_state=0))
@@ -40,13 +40,13 @@ SLANT: dict[str, Any] = {"rotation": 45, "ha": "right", "va": "top", "rotation_m
 
 @dataclasses.dataclass
 class _Query:
-    """One row, the leaf it comes to, and the words for it."""
+    """One row, the leaf that it reaches, and texts about it."""
 
     tree: Tree
     words: Words
     labels: list[Any]
     row: npt.NDArray[Any]
-    probabilities: Floats  # the table that answers, for the choice of a class
+    probabilities: Floats  # the table of the predictions, for the choice of a class
 
     def __post_init__(self) -> None:
         self.path = self.tree.path(int(traversal.leaf_ids(self.tree, self.row)[0]))
@@ -95,27 +95,28 @@ def smoothing_paths(
     class_names: Sequence[Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw, for one query, how leaf estimators move the raw frequency of a class at its leaf.
+    """Draw how leaf estimators change the raw frequency of a class for one query.
 
     From left to right are the nodes on the query's path, each with the rule that leads to it and its weight n. The
-    black line is the raw frequency, with markers whose area is the node's weight; a coloured line is the estimate of a
-    leaf estimator at the same nodes. To the right of the leaf, each estimator shows how far from the raw frequency it
-    ends. The estimate of HDP at an inner node is the prior of its children, so it can lie far from the frequency of the
-    node's own rows.
+    black line is the raw frequency, with markers whose area is the node's weight; each coloured line is the estimate
+    of a leaf estimator at the same nodes. To the right of the leaf are the predictions of the estimators and their
+    distances from the raw frequency. The estimate of HDP at an inner node is the prior of its children, so it can lie
+    far from the frequency of the node's own rows.
 
     Parameters
     ----------
     model_or_tree : fitted PETClassifier, or Tree
     x_row : one row
-        For a classifier in the form of its data: an array, a list, a series or a data frame of one row. For a tree the
-        encoded row, n_features numbers. Where a missing value spreads over several branches, the heaviest is followed,
-        and the title says so.
+        For a classifier, a row in the form of its data: an array, a list, a series or a data frame of one row. For a
+        tree, the encoded row, n_features numbers. Where a missing value spreads the row over several branches, the
+        heaviest is followed, and the title says so.
     estimators : list of names and leaf estimators, default: one of each kind
-        And by default the classifier's own, ``smoothing_``, if it differs from those. Raw frequencies are always drawn.
+        By default also the classifier's own, ``smoothing_``, if it differs from these. Raw frequencies are always
+        drawn.
     target_class : label of a class, or its index for a tree; default: the most probable class of the query
     feature_names, class_names : sequences, default: those of the classifier
     ax : matplotlib Axes, default: a new figure of the size that the picture needs
-        The legend stands to the right of it, so make its figure with ``layout="constrained"``.
+        The legend is placed to the right of it, so make its figure with ``layout="constrained"``.
 
     Returns
     -------
@@ -182,7 +183,7 @@ def _model_row(model: PETClassifier, x_row: Any) -> npt.NDArray[Any]:
 
 
 def _tables(model_or_tree: Any, tree: Tree, estimators: Sequence[str | LeafEstimator] | None) -> dict[str, Floats]:
-    """The estimates of each leaf estimator at every node, by its name; the raw frequencies first."""
+    """The estimates at every node by the name of the leaf estimator; raw frequencies first."""
     tables = {"Raw": Raw().node_probabilities(tree)}
     chosen = [as_leaf_estimator(each) for each in (ONE_OF_EACH if estimators is None else estimators)]
     for index, each in enumerate(chosen):
@@ -246,7 +247,7 @@ def _answer_places(n_nodes: int, n_answers: int, distance: float) -> Floats:
 
 
 def _draw_answers(ax: Axes, curves: dict[str, Floats], distance: float) -> None:
-    """To the right of the leaf, each estimator's way from the raw frequency to its answer, and the number."""
+    """To the right of the leaf, a line from the raw frequency to each estimator's prediction, and its value."""
     raw, *others = (float(values[-1]) for values in curves.values())
     n_nodes = len(curves["Raw"])
     places = _answer_places(n_nodes, len(others), distance)
@@ -262,7 +263,7 @@ def _draw_answers(ax: Axes, curves: dict[str, Floats], distance: float) -> None:
 
 
 def _label_nodes(ax: Axes, query: _Query, curves: dict[str, Floats], distance: float) -> None:
-    """The labels below the nodes, turned if they have little room, and the names of the answers."""
+    """The labels below the nodes, rotated if there is little space, and the names of the estimators."""
     n_nodes = len(query.path)
     look: dict[str, Any] = {}
     if distance >= 0.9:
@@ -292,7 +293,7 @@ def _draw_frame(ax: Axes, border: float, right: float) -> None:
     ax.text(-0.4, 1.13, "path of the query, from the root to its leaf", **style)
     if right > border:
         ax.axvspan(border, right, color="#F5F5F5", zorder=0)
-        ax.text((border + right) / 2, 1.13, "answers at the leaf", ha="center", **style)
+        ax.text((border + right) / 2, 1.13, "predictions at the leaf", ha="center", **style)
 
 
 def _wrapped(text: str, n_characters: int, n_lines: int) -> str:

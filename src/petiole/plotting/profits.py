@@ -1,4 +1,4 @@
-"""Profit curves: what is earned by acting on the rows whose score is above a threshold."""
+"""Profit curves: the profit of acting on the rows whose score is above a threshold."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ProfitDisplay(ProbabilityDisplay):
 
     Examples
     --------
-    A letter costs 4, an answer brings 10:
+    A letter costs 4, a response brings 10:
 
     >>> import numpy as np
     >>> from petiole.plotting import ProfitDisplay
@@ -84,7 +84,7 @@ class ProfitDisplay(ProbabilityDisplay):
         legend: str = "auto",
         **style: Any,
     ) -> ProfitDisplay:
-        """Draw the profit that given probabilities earn.
+        """Draw the profit of decisions by given probabilities.
 
         Parameters
         ----------
@@ -93,12 +93,12 @@ class ProfitDisplay(ProbabilityDisplay):
         proba : array-like of shape (n, K), or dict from names to such
             The probabilities of each model.
         gain, amounts, cost, expected_amounts, target, average, labels, sample_weight
-            As in :func:`petiole.metrics.profit_curve`. With ``expected_amounts`` the threshold is an amount: what a row
-            is expected to bring.
+            As in :func:`petiole.metrics.profit_curve`. With ``expected_amounts`` the threshold is an amount, the
+            expected amount of a row.
         over : {"thresholds", "shares"}, default="thresholds"
             What is on the horizontal axis: the threshold, or the share of rows that are acted on.
         name : str, default="model"
-            How to call a single model in the legend.
+            The name of a single model in the legend.
         ax, legend, **style
             As in :meth:`plot`.
         """
@@ -112,7 +112,7 @@ class ProfitDisplay(ProbabilityDisplay):
         }
         classes = judge(y_true, next(iter(tables.values())), labels, sample_weight).labels
         wanted = frame.class_words(classes.tolist()[target_column(classes, target)])
-        score = None if expected_amounts is None else "amount expected (probability × amount)"
+        score = None if expected_amounts is None else "expected amount (probability × amount)"
         display = cls(curves, target=wanted, over=over, score=score, average=average)
         return display.plot(ax, legend=legend, **style)
 
@@ -160,7 +160,7 @@ class ProfitDisplay(ProbabilityDisplay):
 
 
 def _steps(curve: ProfitCurve) -> tuple[Floats, Floats]:
-    """The steps, with ends so far out that other models in the axes do not show them."""
+    """The steps, with ends far outside the axes."""
     low, high = min(0.0, 10 * curve.thresholds[1]), max(1.1, 10 * curve.thresholds[-1])
     return np.concatenate([[low], curve.thresholds[1:], [high]]), np.append(curve.profit, curve.profit[-1])
 
@@ -172,7 +172,7 @@ def _mark(ax: Axes, x: float, y: float, color: Any) -> None:
 
 
 def _set_limits(ax: Axes) -> None:
-    """From the best profit down to as great a loss: what acting on all rows would lose may be a thousand times more."""
+    """From the best profit down to an equal loss; acting on all rows may lose a thousand times more."""
     lowest = min(float(np.min(line.get_ydata())) for line in ax.lines if line.get_gid() == "model")
     best = frame.highest(ax, "model")
     bottom = max(lowest, -best) if best > 0 else lowest

@@ -1,4 +1,4 @@
-"""Lift charts and cumulative gains: how many of a class are among the rows that rank highest."""
+"""Lift charts and cumulative gains: how many rows of a class are among those that rank highest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GRID: Floats = np.linspace(0, 1, 401)[1:]
 
 
 class RankingDisplay(ProbabilityDisplay):
-    """What lift charts and gains charts share: one lift curve for each model.
+    """Base of lift charts and gains charts: one lift curve for each model.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class RankingDisplay(ProbabilityDisplay):
         target, labels, sample_weight
             As in :func:`petiole.metrics.lift_curve`; ``target`` must be given if there are more than two classes.
         name : str, default="model"
-            How to call a single model in the legend.
+            The name of a single model in the legend.
         ax, legend, **style
             As in :meth:`plot`.
         """
@@ -85,7 +85,7 @@ class RankingDisplay(ProbabilityDisplay):
 class LiftDisplay(RankingDisplay):
     """Lift chart: how many times more frequent a class is among the highest-ranked rows than among all rows.
 
-    Rows of equal scores are taken in part, whatever their class, so that the chart does not depend on their order. The
+    Of rows with equal scores, each class is taken in proportion, so the chart does not depend on their order. The
     number in the legend is the area under the chart (1 for a random order).
 
     Parameters
@@ -120,7 +120,7 @@ class LiftDisplay(RankingDisplay):
         self._finish(ax)
         ax.set_ylim(0, 1.06 * max(1.5, frame.highest(ax, "model")))
         what = frame.shortened(self.target)
-        frame.write(ax, title="Lift chart", x="share of rows, best first", y=f"density of {what} (all rows: 1)")
+        frame.write(ax, title="Lift chart", x="share of rows, best first", y=f"lift of {what} (all rows: 1)")
 
 
 class GainsDisplay(RankingDisplay):

@@ -23,10 +23,10 @@ EDGES: Floats = np.linspace(0, 1, N_BARS + 1)
 
 
 class ReliabilityDisplay(ProbabilityDisplay):
-    """Reliability diagram: observed frequency against predicted probability, above the distribution of the latter.
+    """Reliability diagram: observed frequency against predicted probability, with a histogram of the probabilities.
 
     Calibrated probabilities lie on the diagonal. The bands are Wilson's confidence limits of the frequencies. The bars
-    beneath show how the predicted probabilities are distributed. The number in the legend is the calibration error.
+    below show how the predicted probabilities are distributed. The number in the legend is the calibration error.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ReliabilityDisplay(ProbabilityDisplay):
             As in :func:`petiole.metrics.reliability_curve`; by default ``target`` is the second of two classes, and the
             most probable class of each row if there are more.
         name : str, default="model"
-            How to call a single model in the legend.
+            The name of a single model in the legend.
         ax, legend, **style
             As in :meth:`plot`.
         """
@@ -109,7 +109,7 @@ class ReliabilityDisplay(ProbabilityDisplay):
 
     def _draw(self, ax: Axes, style: dict[str, Any]) -> None:
         bars = _histogram_axes(ax)
-        frame.add_reference(ax, "what is said comes true", [0, 1], [0, 1])
+        frame.add_reference(ax, "perfectly calibrated", [0, 1], [0, 1])
         for name, curve in self.curves.items():
             place = len(frame.drawn(ax, "model"))
             _draw_curve(ax, curve, place, frame.entry(name, f"calibration error {self.errors[name]:.3f}"), style)
@@ -119,7 +119,7 @@ class ReliabilityDisplay(ProbabilityDisplay):
 
     def _label(self, ax: Axes, bars: Axes) -> None:
         what = "the most probable class" if self.target is None else frame.shortened(self.target)
-        frame.write(ax, title="Reliability diagram", y="share of rows where it is true")
+        frame.write(ax, title="Reliability diagram", y="share of rows in which it is right")
         frame.write(bars, x=f"predicted probability of {what}", y="rows")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.tick_params(labelbottom=False)
@@ -146,7 +146,7 @@ def _shares(judged: Judged, column: int | None) -> Floats:
 
 
 def _histogram_axes(ax: Axes) -> Axes:
-    """The axes beneath, made by taking a quarter of the room at the first call."""
+    """The axes below, which take a quarter of the space at the first call."""
     for other in ax.get_shared_x_axes().get_siblings(ax):
         if other.get_gid() == HISTOGRAM:
             return other

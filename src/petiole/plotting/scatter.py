@@ -1,4 +1,4 @@
-"""Scatter plots of probabilities: against those of another model, and against the truth where that is known."""
+"""Scatter plots of probabilities: against those of another model, and against known true probabilities."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ KINDS = ("scatter", "sorted")
 class ScoreScatterDisplay(ProbabilityDisplay):
     """Scatter plot of the probabilities of a model against those of a reference model, row by row.
 
-    As in figures 1 and 3 of Zadrozny & Elkan (2001), which show how smoothing and curtailment change raw scores; there
-    the rows are sorted by raw score and both scores are drawn over them (``kind="sorted"``). The number in the legend
-    is the mean distance of the scores.
+    As in figures 1 and 3 of Zadrozny & Elkan (2001), which show how smoothing and curtailment change raw scores. In
+    the paper, the rows are sorted by raw score and both scores are drawn over them (``kind="sorted"``). The number in
+    the legend is the mean distance of the scores.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class ScoreScatterDisplay(ProbabilityDisplay):
         sample_weight : array-like of shape (n,), optional
             Weights in the base rate and in the mean distance; rows of weight 0 are not drawn.
         name : str, default="model"
-            How to call a single model in the legend.
+            The name of a single model in the legend.
         ax, legend, **style
             As in :meth:`plot`.
         """
@@ -215,8 +215,8 @@ class TruthScatterDisplay(ProbabilityDisplay):
     Examples
     --------
     >>> from petiole.plotting import TruthScatterDisplay
-    >>> truth, said = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
-    >>> display = TruthScatterDisplay.from_predictions(truth, said, name="tree")
+    >>> truth, proba = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
+    >>> display = TruthScatterDisplay.from_predictions(truth, proba, name="tree")
     >>> round(display.errors["tree"], 6)
     0.1
     """
@@ -277,7 +277,7 @@ class TruthScatterDisplay(ProbabilityDisplay):
         sample_weight : array-like of shape (n,), optional
             Weights in the error; rows of weight 0 are not drawn.
         name : str, default="model"
-            How to call a single model in the legend.
+            The name of a single model in the legend.
         ax, legend, **style
             As in :meth:`plot`.
         """
@@ -353,7 +353,7 @@ def _context(
 
 
 def draw_points(ax: Axes, x: Any, y: Floats, label: str, style: dict[str, Any]) -> None:
-    """Points, the fainter and smaller the more there are; in full strength in the legend."""
+    """Points, fainter and smaller if there are many; with full opacity in the legend."""
     place = len(frame.drawn(ax, "model"))
     crowd = min(1.0, 150 / len(y))
     look = frame.point_style(place) | {

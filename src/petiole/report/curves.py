@@ -26,7 +26,8 @@ GRID = np.linspace(0, 1, 101)
 def shown_methods(study: Study) -> list[str]:
     """The methods whose curves are drawn, best first.
 
-    They are the one recommended, petiole's forest, the best of either camp, the single tree and the next best.
+    They are the recommended one, petiole's forest, the best of petiole's methods and of others, the single tree and
+    the next best.
     """
     names = [result.name for result in study.table]
     peer = next((result.name for result in study.table if result.is_peer), None)
@@ -43,14 +44,14 @@ def judged_of(study: Study, method: str) -> Judged:
 
 
 def shown_classes(study: Study) -> list[int]:
-    """The classes that have curves of their own: the commonest, in their order; those never tested have none."""
+    """The classes that have curves of their own: the most frequent, in their order; those never tested have none."""
     weights = np.bincount(study.judged.labels, study.judged.weights_or_ones(), minlength=len(study.classes))
     common = np.argsort(-weights, kind="stable")[:MOST_CLASSES]
     return sorted(int(k) for k in common if weights[k] > 0)
 
 
 def rarest_class(study: Study) -> int:
-    """Of two classes the one with less weight, which is mostly the one that people look for; of equals the second."""
+    """The rarer of two classes, which is usually the one of interest; in a tie, the second."""
     weights = study.data_summary["class_weights"]
     return 0 if weights[0] < weights[1] else 1
 
@@ -84,7 +85,7 @@ def _of_top(judged: Judged) -> dict[str, Any]:
 
 
 def _reliability(y: Any, scores: Floats, weights: Floats) -> dict[str, Any]:
-    # small test parts scatter less in wider bins
+    # on small test parts, frequencies vary less in wider bins
     n_bins = 10 if len(y) >= 1000 else 7
     curve = pooled(reliability_curve(y, scores, target=1, n_bins=n_bins, labels=[0, 1], sample_weight=weights))
     bars, _ = np.histogram(scores[:, 1], bins=N_BARS, range=(0, 1), weights=weights)
@@ -121,5 +122,5 @@ def pooled(curve: ReliabilityCurve) -> ReliabilityCurve:
 
 
 def rounded(values: Any, digits: int = 4) -> list[float]:
-    """Numbers short enough for a page."""
+    """Numbers rounded for the page."""
     return np.round(np.asarray(values, dtype=np.float64), digits).tolist()

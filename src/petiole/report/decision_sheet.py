@@ -24,8 +24,8 @@ MOST_DECISIONS = 12
 class TwoWays:
     """Two classes and two decisions: to act or not, for the rows that are probably of one class.
 
-    Acting is worth while where the probability of ``positive`` is at least ``threshold``, for calibrated probabilities
-    the only threshold that costs least (Elkan 2001).
+    Acting pays where the probability of ``positive`` is at least ``threshold``, which is the cheapest threshold for
+    calibrated probabilities (Elkan 2001).
     """
 
     act: int
@@ -42,7 +42,7 @@ def decision_costs(study: Study) -> Floats:
 def two_ways(study: Study) -> TwoWays | None:
     """The two decisions of a study of two classes; None if there are more, or if one of them is never better.
 
-    Doing nothing is the decision that costs nothing, or to predict the commoner class.
+    Doing nothing is the decision that costs nothing, or predicting the more frequent class.
     """
     cost = decision_costs(study)
     if cost.shape != (2, 2):
@@ -59,7 +59,7 @@ def two_ways(study: Study) -> TwoWays | None:
 
 
 def same_for_all(study: Study) -> Floats:
-    """What each decision costs per row if it is made for all rows."""
+    """The cost per row of each decision if it is chosen for all rows."""
     shares = np.bincount(study.judged.labels, study.judged.weights_or_ones(), minlength=len(study.classes))
     return decision_costs(study) @ (shares / shares.sum())
 
@@ -138,33 +138,35 @@ def _best_constant(study: Study, constant: Floats) -> str:
 def _reading(study: Study, saved: float, constant: Floats, digits: int) -> str:
     parts = []
     if study.cost is None:
-        parts.append("No costs were given, so every mistake counts the same. Costs of decisions move the threshold.")
+        parts.append(
+            "No costs were given, so every mistake counts the same. With costs of decisions, the threshold changes."
+        )
     else:
         low, high = study.result(study.recommended).scores["cost"][1:]
         parts.append(
             f"The cost per 1,000 rows has the 95% interval {number(PER * low, digits)} to {number(PER * high, digits)}."
         )
     if saved <= 0:
-        parts.append(f"This saves nothing: {_best_constant(study, constant)} is as good.")
+        parts.append(f"This saves nothing: {_best_constant(study, constant)} costs no more.")
     parts.append("Every row was scored by a model that was not fitted to it.")
     return " ".join(parts)
 
 
 def _decisions_table(study: Study, shares: Floats, constant: Floats) -> Markup:
-    """For more than two decisions: how often each is made, and what it would cost for all."""
+    """For more than two decisions: how often each is chosen, and its cost if chosen for all rows."""
     digits = decimals([PER * value for value in constant])
     listed = np.argsort(-shares, kind="stable")[:MOST_DECISIONS].tolist()
     rows = [[str(study.decisions[k]), f"{PER * shares[k]:.0f}", number(PER * constant[k], digits)] for k in listed]
-    header = ["Decision", "Made for, of 1,000 rows", "Cost per 1,000 if made for all"]
+    header = ["Decision", "Chosen for, of 1,000 rows", "Cost per 1,000 if chosen for all"]
     return table(header, rows, label="How often each decision is made", numeric=[1, 2])
 
 
 def _commands(study: Study, commands: list[str]) -> Markup:
-    """What to run next; of the best of petiole's own methods if that of another library is recommended."""
+    """The commands to run next; with the best of petiole's own methods if one of another library is recommended."""
     if not commands:
         return Markup("")
     recommended, own = study.result(study.recommended), study.petiole_winner
-    words = "Next, to use it:"
+    words = "To use it:"
     if recommended.is_peer and own is not None:
         what, result = study.design.decides, study.result(own)
         of_own, of_other = (one.scores[what].mean for one in (result, recommended))

@@ -1,4 +1,4 @@
-"""What the page needs to work out costs for thresholds and cost matrices that its reader types in."""
+"""Data for the page to compute costs for thresholds and cost matrices that its reader enters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _counts(study: Study, positive: int) -> dict[str, Any]:
 def _rules(study: Study, cost: Floats) -> dict[str, Any]:
     """Mean cost of two rules for every method shown, and of the best decision for all rows alike.
 
-    The second rule, to predict the most probable class, is there where decisions are classes.
+    The second rule, predicting the most probable class, exists only if decisions are classes.
     """
     rows = {}
     for method in shown_methods(study):

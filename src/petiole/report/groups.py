@@ -1,4 +1,4 @@
-"""The recommended method by groups of rows: whether it says the truth about each of them, and what it costs there."""
+"""The recommended method by groups of rows: whether its probabilities are right in each group, and its cost there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from petiole._table.judged import Judged
 from petiole.decisions.choice import cheapest
+from petiole.metrics import calibration_by_group
 from petiole.metrics.calibration import wilson_limits
 from petiole.report.curves import judged_of
 from petiole.report.decision_sheet import decision_costs, two_ways
@@ -20,6 +21,8 @@ from petiole.study.figures import decimals, number
 from petiole.study.scoring import row_losses
 
 MOST_GROUPS = 12  # of a column; numbers are cut into quarters
+SURELY_OFF = 0.05  # the chance that any group is called off although all are right
+LEAST_OF_WORST = 100  # rows
 
 
 def check_columns(study: Study, by: Sequence[str] | None) -> list[int]:
@@ -48,6 +51,7 @@ def _table(study: Study, column: int) -> Markup:
     k = ways.positive if ways is not None else len(study.classes) - 1
     losses, taken = row_losses(judged, cost), cheapest(judged.proba, cost)
     found = [(name, members) for name, members in groups(study, column) if judged.weights[members].sum() > 0]
+    errors = calibration_errors(judged, k, found)
     digits = decimals([np.average(losses["cost"][of], weights=judged.weights[of]) for _, of in found])
     rows = []
     for name, of in found:
@@ -55,6 +59,9 @@ def _table(study: Study, column: int) -> Markup:
         row = [name, f"{len(of):,}", f"{inside.mean(inside.proba[:, k]):.1%}", _observed(inside, k)]
         if ways is not None:
             row.append(f"{inside.mean((taken[of] == ways.act).astype(float)):.1%}")
+        error, p_value = errors[name]
+        shown = f"{error:.3f}"
+        row.append(element("b", shown) if p_value < SURELY_OFF / len(found) else shown)
         cost_there = number(inside.mean(losses["cost"][of]), digits)
         rows.append([*row, f"{inside.mean(losses['log_loss'][of]):.3f}", cost_there])
     decided = [f"Decided \u201c{study.decisions[ways.act]}\u201d"] if ways is not None else []
@@ -65,12 +72,51 @@ def _table(study: Study, column: int) -> Markup:
         f"Predicted share of \u201c{class_}\u201d",
         "Observed share",
         *decided,
+        "Calibration error",
         "Log-loss (bits)",
     ]
     minor = [1, *range(4, len(header))]
     header.append("Mistakes per row" if study.cost is None else "Cost per row")
     return table(
         header, rows, label=f"Groups by {study.data.names[column]}", numeric=range(1, len(header)), minor=minor
+    )
+
+
+def calibration_errors(
+    judged: Judged, k: int, found: Sequence[tuple[str, npt.NDArray[np.intp]]]
+) -> dict[str, tuple[float, float]]:
+    """For each group the calibration error of a class, and how probable one as large would be by chance."""
+    masks = {}
+    for name, of in found:
+        masks[name] = np.zeros(len(judged.codes), dtype=bool)
+        masks[name][of] = True
+    y, class_ = judged.labels[judged.codes], judged.labels.tolist()[k]
+    table = calibration_by_group(
+        y, judged.proba, masks, target=class_, labels=judged.labels, sample_weight=judged.weights
+    )
+    pairs = zip(table.error.tolist(), table.p_value.tolist(), strict=True)
+    return dict(zip(table.group.tolist(), pairs, strict=True))
+
+
+def worst_group(study: Study, columns: Sequence[int]) -> str:
+    """A sentence about the group whose probabilities are furthest from the truth."""
+    judged, ways = judged_of(study, study.recommended), two_ways(study)
+    k = ways.positive if ways is not None else len(study.classes) - 1
+    entries = []
+    for column in columns:
+        found = [(name, of) for name, of in groups(study, column) if judged.weights[of].sum() >= LEAST_OF_WORST]
+        for name, (error, p_value) in calibration_errors(judged, k, found).items() if found else ():
+            entries.append((error, p_value, f"{study.data.names[column]}: {name}"))
+    if not entries:
+        return ""
+    error, _, name = max(entries)
+    n_off = sum(p_value < SURELY_OFF / len(entries) for _, p_value, _ in entries)
+    if not n_off:
+        return f"In no group of {LEAST_OF_WORST} rows or more is the calibration error surely above 0."
+    return (
+        f"The largest calibration error of a group of {LEAST_OF_WORST} rows or more is {error:.3f}, for "
+        f"\u201c{name}\u201d; in {n_off} of {len(entries)} groups it is surely above 0. "
+        "OOBCalibratedClassifier(groups=[...]) corrects it."
     )
 
 

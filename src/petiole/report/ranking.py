@@ -1,4 +1,4 @@
-"""How well rows are ranked (AUC, Gini, KS), and which classes are taken for which."""
+"""How well rows are ranked (AUC, Gini, KS), and which classes are confused with which."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def ranking(judged: Judged, k: int) -> Ranking:
 
 
 def ranking_table(study: Study) -> Markup:
-    """AUC, Gini and KS: of every method shown for two classes, of every class by the recommended method for more."""
+    """AUC, Gini and KS: for two classes, of every method shown; for more, of the recommended method for every class."""
     weights = np.bincount(study.judged.labels, study.judged.weights_or_ones(), minlength=len(study.classes))
     if np.count_nonzero(weights) < 2:
-        return element("p", "All test rows are of one class, which leaves nothing to rank.", class_="note")
+        return element("p", "All test rows are of one class, so there is nothing to rank.", class_="note")
     if len(study.classes) == 2:
         ways = two_ways(study)
         k = 1 if ways is None else ways.positive
@@ -77,7 +77,7 @@ def confusion(study: Study, method: str) -> Floats:
 
 
 def confusion_table(study: Study) -> Markup:
-    """Which decisions the recommended method makes for which classes."""
+    """The decisions of the recommended method by true class."""
     if max(decision_costs(study).shape) > MOST_CONFUSED:
         return Markup("")
     found = confusion(study, study.recommended)
@@ -100,7 +100,7 @@ def _plain(value: float) -> str:
 
 
 def margins(study: Study, method: str) -> npt.NDArray[np.float64]:
-    """How much the second cheapest decision would cost more than the cheapest, in expectation: small is doubtful."""
+    """How much more the second cheapest decision would cost, in expectation; small margins are doubtful."""
     judged = judged_of(study, method)
     expected = np.sort(judged.proba @ decision_costs(study).T, axis=1)
     found: npt.NDArray[np.float64] = expected[:, 1] - expected[:, 0] if expected.shape[1] > 1 else expected[:, 0] * 0

@@ -1,4 +1,4 @@
-"""The parts of the page that are words and tables: they are there without any script."""
+"""The text and tables of the page, which need no script."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _p_text(p: float) -> str:
 
 
 def methods_note(study: Study) -> Markup:
-    """What the figures in the table are."""
+    """An explanation of the figures in the table."""
     design, floor = study.design, log_loss_floor(len(study.classes))
     if design.folds is None:
         how = (
@@ -168,7 +168,7 @@ def _column_texts(study: Study, column: int, values: Floats) -> list[str]:
 
 
 def reading_notes(notes: Sequence[str]) -> Markup:
-    """What there is to say of how the file was read."""
+    """Notes on how the file was read."""
     if not notes:
         return Markup("")
     items = element("ul", *(element("li", line) for line in notes), class_="notes")
@@ -213,7 +213,7 @@ def _values(column: dict[str, Any]) -> str:
 
 
 def how_made(study: Study, command: str | None, versions: dict[str, str], made: str) -> Markup:
-    """What is needed to get the same figures again."""
+    """What is needed to reproduce the figures."""
     design = study.design
     repeat = command or _python_call(study)
     threads = f"{design.n_jobs} thread{'s' if design.n_jobs > 1 else ''}"
@@ -247,7 +247,7 @@ def _python_call(study: Study) -> str:
 
 
 def python_next(study: Study) -> list[str]:
-    """Python that fits the recommended method to all rows, keeps it and decides for new rows."""
+    """Python code that fits the recommended method to all rows, saves it and decides for new rows."""
     own = not study.result(study.recommended).is_peer
     name = study.recommended if own else study.petiole_winner
     if name is None:

@@ -19,7 +19,7 @@ from petiole.report import sections
 from petiole.report.curves import curve_data, rarest_class, rounded, shown_classes, shown_methods
 from petiole.report.decision_sheet import decision_sheet, two_ways
 from petiole.report.decisions import decision_data
-from petiole.report.groups import check_columns, group_tables
+from petiole.report.groups import check_columns, group_tables, worst_group
 from petiole.report.markup import Markup, element, json_for_script, text
 from petiole.report.ranking import confusion_table, ranking_table
 from petiole.report.sections import python_next
@@ -53,7 +53,7 @@ def write_report(
     The page begins with a decision sheet: what to do, from which probability on, and what it saves per 1,000 rows
     against doing nothing and against always acting. Below are the verdict and the table of methods, reliability
     diagrams, lift and gains, AUC, Gini and KS, a cost calculator with the confusion matrix, the columns that matter and
-    how the probabilities move with them, groups of rows, a tree to read, the rows nearest to the threshold, a summary
+    how the probabilities depend on them, groups of rows, a tree to read, the rows nearest to the threshold, a summary
     of the data with warnings, and what is needed to repeat it. Charts are SVG, drawn by the page itself;
     the file takes some 100 to 500 kB.
 
@@ -62,23 +62,24 @@ def write_report(
     study : Study
         From :func:`petiole.study.compare_methods`.
     path : str or path
-        Where to write; an earlier file is replaced once the new one is complete.
+        The file to write; an earlier file is replaced once the new one is complete.
     title : str, default=None
         Title of the page; by default the name of the data.
     by : list of names of columns, default=None
-        Groups of rows for which the page shows predicted and observed shares, log-loss and cost: the categories of the
-        column, or quarters of its numbers.
+        Columns that define groups of rows, with predicted and observed shares, log-loss and cost: the categories of
+        the column, or quarters of its numbers.
     ids : dict from name to values, default=None
-        What names the rows, such as a number of customers, for the list of uncertain rows. One value for each row of
+        Values that identify rows, such as customer numbers, for the list of uncertain rows. One value for each row of
         ``X``, or of the test set if there is one.
     row_numbers : list of int, default=None
         The numbers of the rows in the user's file, if some of its rows were left out; by default they count from 1.
     notes : list of str, default=()
-        What is to be said of how the data was read, for the section about the data.
+        Notes on how the data was read, for the section about the data.
     command : str, default=None
         The command that made the report, shown at the end; by default the call in Python.
     next_commands : list of str, default=None
-        What to run next, shown on the decision sheet; by default Python that fits and saves the recommended method.
+        Commands to run next, shown on the decision sheet; by default Python code that fits and saves the recommended
+        method.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def write_report(
     >>> folder.cleanup()
     """
     if not isinstance(study, Study):
-        raise TypeError(f"study={study!r}: must be a Study, as petiole.study.compare_methods returns it")
+        raise TypeError(f"study={study!r}: must be a Study, as returned by petiole.study.compare_methods")
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"path={str(path)!r}: is a folder; name a file in it, such as report.html")
@@ -113,7 +114,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Extras:
-    """What the page has besides the study; defaults are for tests."""
+    """Contents of the page besides the study; the defaults are for tests."""
 
     title: str | None = None
     by: Sequence[int] = ()
@@ -164,10 +165,14 @@ def _groups(study: Study, by: Sequence[int]) -> Markup:
     title = study.result(study.recommended).title
     lead = (
         f"What {title} says of groups of rows that it was not fitted to, and what was true. An observed share is bold "
-        "where the predicted one lies outside its 95% interval: there the probabilities do not fit the group."
+        "where the predicted one lies outside its 95% interval: there the probabilities do not fit the group. The "
+        "calibration error is the distance between predicted and observed shares inside the group, less what chance "
+        "adds to it; it is bold where chance does not explain it."
     )
+    worst = worst_group(study, by)
     return element(
-        "section", element("h2", "Groups", id="h-groups"), element("p", lead, class_="lead"), group_tables(study, by),
+        "section", element("h2", "Groups", id="h-groups"), element("p", lead, class_="lead"),
+        element("p", worst, class_="note") if worst else "", group_tables(study, by),
         id="groups", aria_labelledby="h-groups",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Compare methods on your data: scores of petiole's methods and their peers, a verdict, and the fitted winner."""
+"""Compare methods on your data: scores of petiole's and other methods, a verdict, and the fitted winner."""
 
 from __future__ import annotations
 

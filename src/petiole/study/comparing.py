@@ -19,7 +19,7 @@ from petiole.study.data import Table, read_table_of_study, read_test_rows
 from petiole.study.extra import extra_methods
 from petiole.study.inspection import inspect
 from petiole.study.methods import choose_methods
-from petiole.study.recommending import leads_surely, recommend
+from petiole.study.recommending import leads_clearly, recommend
 from petiole.study.results import Design, MethodResult, Study
 from petiole.study.running import Run, TrainAndTest, run_methods
 from petiole.study.scoring import (
@@ -56,8 +56,8 @@ def compare_methods(
     """Compare the methods that suit a table and find the one with the best probabilities.
 
     By default the methods are scored by repeated stratified cross-validation, all on the same folds. Differences are
-    tested with the corrected resampled t-test, because folds share rows. With ``test`` every method is fitted once, and
-    intervals and tests are over the test rows.
+    tested with the corrected resampled t-test, because folds share rows. With ``test``, every method is fitted once,
+    and intervals and tests are over the test rows.
 
     Parameters
     ----------
@@ -66,18 +66,19 @@ def compare_methods(
     y : labels of any kind, one per row
     methods : "auto", "all" or list of names, default="auto"
         Names are the keys of ``petiole.study.METHODS``. "auto" leaves out methods that would take long on data of this
-        shape, such as lazy option trees on more than a few hundred rows, and LightGBM, XGBoost and CatBoost, which must
-        be installed; a list may have "auto" among its names, as in ``["auto", "lightgbm"]``.
+        shape, such as lazy option trees on more than a few hundred rows, and LightGBM, XGBoost and CatBoost, which
+        must be installed. A list may contain "auto", as in ``["auto", "lightgbm"]``.
     extra : dict of estimators by name, or list of estimators, default=None
-        Your own, compared with the others. They are cloned. A pipeline gets the table as you gave it; any other
-        estimator gets numbers, categorical columns one-hot and, if it takes no missing values, medians in their place.
+        Your own estimators, which are cloned. A pipeline gets the table as you passed it; any other estimator gets
+        numbers, with categorical columns one-hot encoded and, if it does not accept missing values, medians in their
+        place.
     cost : array of shape (D, K), default=None
         ``cost[decision, true]``, classes in sorted order. If given, the winner is the method with the least cost when
         for each row the decision of least expected cost is made.
     decisions : list of D names, default=None
         The rows of ``cost``, by default the classes, where there are as many. A decision need not be a class.
     sample_weight : array of shape (n_rows,), default=None
-        A row of weight 2 counts as two rows, in fits and scores; a row of weight 0 is absent.
+        A row of weight 2 counts as two rows, in fits and scores; a row of weight 0 is ignored.
     test : (X, y) or (X, y, sample_weight), default=None
         Rows to score the methods on, instead of cross-validation.
     folds, repeats : int, default=None
@@ -87,7 +88,7 @@ def compare_methods(
     n_jobs : int, default=1
         Threads of each method; -1 for all.
     progress : object with start(total), advance(text), stop(), default=None
-        Called for every fit; the text says how much time is left.
+        Called for every fit; the text contains the time left.
     name : str, default=None
         Name of the data, for reports.
 
@@ -143,7 +144,7 @@ def compare_methods(
         name=name,
         table=results,
         winner=results[0].name,
-        is_sure=leads_surely(results),
+        is_sure=leads_clearly(results),
         recommended=advice.name,
         verdict=make_verdict(results, design.decides, advice, baseline),
         warnings=[*inspect(table), *_failures(runs)],
@@ -165,7 +166,7 @@ def _check_cost(cost: Any, decisions: Any, classes: list[Any]) -> tuple[Floats |
     """The costs and the names of their rows."""
     if cost is None:
         if decisions is not None:
-            raise ValueError("decisions: there are no costs of them; give cost, too")
+            raise ValueError("decisions: need cost, which was not given")
         return None, classes
     costs = check_costs(cost, n_classes=len(classes))
     if costs.ndim != 2:
@@ -180,7 +181,7 @@ def _check_cost(cost: Any, decisions: Any, classes: list[Any]) -> tuple[Floats |
 
 
 def _know_nothing(judged: EncodedRows, n_classes: int, cost: Floats | None) -> float:
-    """The score of whoever knows how frequent the classes are and nothing else."""
+    """The score of predicting the class frequencies for every row."""
     shares = np.bincount(judged.labels, judged.weights_or_ones(), minlength=n_classes)
     shares = shares / shares.sum()
     if cost is not None:
@@ -193,7 +194,7 @@ def _divide(table: Table, test: Any, folds: Any, repeats: Any, seed: int) -> tup
     if test is not None:
         if folds is not None or repeats is not None:
             given = f"folds={folds!r}" if folds is not None else f"repeats={repeats!r}"
-            raise ValueError(f"{given}: there are no folds where test= is given; leave one of them out")
+            raise ValueError(f"{given}: there are no folds if test= is given; leave one of them out")
         return None, [TrainAndTest(table.rows, None, read_test_rows(test, table))]
     plan = plan_folds(table.rows.labels, table.shape.n_features, folds, repeats)
     splits = make_splits(table.rows.labels, plan, np.random.default_rng(seed))
@@ -213,7 +214,7 @@ def _failures(runs: list[Run]) -> list[str]:
 
 def _judged(proba: Floats, rows: EncodedRows, n_classes: int) -> Judged:
     sums = proba.sum(axis=1, keepdims=True)
-    # a method that gives all its probability to no class at all knows nothing
+    # a method that gives no probability to any class predicts the frequencies
     whole = np.divide(proba, sums, out=np.full_like(proba, 1 / n_classes), where=sums > 0)
     return Judged(rows.labels, whole, np.arange(n_classes), rows.weights_or_ones())
 
@@ -221,7 +222,7 @@ def _judged(proba: Floats, rows: EncodedRows, n_classes: int) -> Judged:
 def _judge(
     runs: list[Run], table: Table, parts: list[TrainAndTest], plan: Plan | None, cost: Floats | None, seed: int
 ) -> tuple[list[MethodResult], EncodedRows]:
-    """The results, best first, and the rows that the methods were judged by."""
+    """The results, best first, and the rows on which the methods were scored."""
     n_classes = len(table.classes)
     decides = "log_loss" if cost is None else "cost"
     by_split = {run.method.name: _scores_by_split(run, parts, n_classes, cost) for run in runs}
@@ -262,7 +263,7 @@ def _scores_by_split(
 
 
 def _within_bounds(name: str, interval: Interval, cost: Floats | None) -> Interval:
-    """Clip limits to the range of a score, which a mean and its error do not respect."""
+    """Clip limits to the range of a score, which normal limits may exceed."""
     low, high = interval.low, interval.high
     low = max(low, float(cost.min()) if name == "cost" and cost is not None else 0.0)
     if name in ("accuracy", "ece"):

@@ -57,7 +57,7 @@ class Table:
 
 
 def read_table_of_study(X: Any, y: Any, sample_weight: Any) -> Table:
-    """Check and encode the data; rows of weight 0 are absent from here on."""
+    """Check and encode the data; rows of weight 0 are removed."""
     classes, codes = encode_labels(y)
     check_same_length(_num_samples(X), len(codes))
     weights = check_weights(sample_weight, len(codes))
@@ -67,7 +67,7 @@ def read_table_of_study(X: Any, y: Any, sample_weight: Any) -> Table:
     present, kept_codes = np.unique(codes[kept], return_inverse=True)
     labels, weights = kept_codes.astype(np.int32), None if weights is None else weights[kept]
     if len(present) < 2:
-        raise ValueError(f"y has one class, {classes[present].tolist()[0]!r}: there is nothing to tell apart; add rows")
+        raise ValueError(f"y has one class, {classes[present].tolist()[0]!r}: there must be at least two; add rows")
     rows = EncodedRows(matrix[kept], labels, weights, encoder.n_categories, classes[present], kept)
     names = encoder.feature_names or [f"x{column}" for column in range(encoder.n_features)]
     return Table(rows, encoder, [str(name) for name in names])

@@ -1,4 +1,4 @@
-"""How the probabilities move with a column, on average over rows that the model was not fitted to."""
+"""How the probabilities depend on a column, on average over rows that the model was not fitted to."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Effect:
     ----------
     column : str
     values : array of float or list of str
-        Numbers, or the names of the commonest categories.
+        Numbers, or the names of the most frequent categories.
     shares : array
-        How much of the rows lies near each value.
+        The share of the rows near each value.
     probabilities : array of shape (n_values, n_classes)
     texts : list of str or None
-        What the numbers say if they are a part of a date, such as the weekdays.
+        The numbers as text if they are a part of a date, such as weekdays.
     part : str or None
         Which part: "days", "year", "month", "weekday" or "hour".
     """
@@ -44,9 +44,9 @@ class Effect:
 
 
 def effects(model: Any, table: Table, matrix: npt.NDArray[Any], columns: Sequence[str], seed: int) -> list[Effect]:
-    """The effects of some columns on what a model that was fitted to encoded rows says of others.
+    """The effects of some columns on the probabilities of a model for rows that it was not fitted to.
 
-    The rows keep all their other values, also where the combination never occurs.
+    The rows keep all their other values, even if the combination never occurs.
     """
     rows = matrix[np.sort(np.random.default_rng(seed).permutation(len(matrix))[:MOST_ROWS])]
     found = []
@@ -74,7 +74,7 @@ def _effect(model: Any, table: Table, rows: npt.NDArray[Any], column: int, known
 
 
 def _points(known: Floats, categorical: bool) -> tuple[Floats, Floats]:
-    """Where to look: the commonest categories, or numbers at equal steps of rank; and the share of rows near each."""
+    """The most frequent categories, or numbers at equal steps of rank; and the share of rows near each."""
     distinct, counts = np.unique(known, return_counts=True)
     if categorical:
         common = np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]

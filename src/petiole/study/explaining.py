@@ -1,4 +1,4 @@
-"""What explains a study beyond its scores and needs models fitted: which columns matter and how, and a tree to read."""
+"""Explanations that need further fits: which columns matter and how, and a tree that can be read."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Explanation:
     Attributes
     ----------
     importance : list of Importance
-        The columns, those that matter most to the recommended method first.
+        The columns, the most important ones for the recommended method first.
     effects : list of Effect
         Of the first few of them.
     tree : PETClassifier
-        A single tree that is small enough to be read, fitted on all rows.
+        A single tree that is small enough to read, fitted on all rows.
     tree_scores : dict from "shown" and "full" to float
         The log-loss, on rows that they were not fitted to, of trees like the one that is shown and of full ones.
     """

@@ -1,4 +1,4 @@
-"""Estimators that users bring to a comparison."""
+"""The user's own estimators in a comparison."""
 
 from __future__ import annotations
 
@@ -51,11 +51,13 @@ def _named(extra: Any) -> dict[str, Any]:
 
 def _check(name: Any, estimator: Any) -> None:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"extra: {name!r} is no name for an estimator; use a text")
+        raise ValueError(f"extra: {name!r} is not a name for an estimator; use a string")
     if name in METHODS:
         raise ValueError(f"extra: {name!r} is the name of a method of petiole.study; choose another")
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-        raise ValueError(f"extra: {name}={estimator!r} is no estimator; give an object such as LogisticRegression()")
+        raise ValueError(
+            f"extra: {name}={estimator!r} is not an estimator; pass an object such as LogisticRegression()"
+        )
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"extra: {name} gives no probabilities: it has no predict_proba; wrap it in CalibratedClassifierCV"
@@ -63,7 +65,7 @@ def _check(name: Any, estimator: Any) -> None:
 
 
 def _taking_tables(estimator: Any, encoder: FeatureEncoder) -> Any:
-    """Estimators that take tables stay as they are, pipelines get the table, and others a matrix of numbers."""
+    """Estimators for tables stay as they are, pipelines get the table, and others a matrix of numbers."""
     if "categorical_features" in estimator.get_params(deep=False) and isinstance(
         estimator, (SavableModel, PeerClassifier)
     ):
@@ -75,14 +77,14 @@ def _taking_tables(estimator: Any, encoder: FeatureEncoder) -> Any:
 
 
 def _make(estimator: Any, random_state: Any, n_jobs: int) -> Any:
-    """A fresh copy, seeded where its seed is open, so that a study can be repeated."""
+    """A new copy, seeded if it has no seed, so that a study can be repeated."""
     model = clone(estimator)
     seeds = {name for name, value in model.get_params().items() if name.endswith("random_state") and value is None}
     return model.set_params(**dict.fromkeys(seeds, random_state))
 
 
 class TablePipeline(ClassifierMixin, BaseEstimator):
-    """A pipeline of the user's on the rows of a study, which it gets as the table that was given.
+    """A pipeline of the user, which gets the rows of a study as the table that was given.
 
     A study works on one float matrix. Before the pipeline sees rows of it they are a table with names and categories
     again; other rows go to it as they are.

@@ -1,4 +1,4 @@
-"""Columns that name rows: customer numbers, keys, invoices. Found in columns that may come in parts."""
+"""Detection of columns that identify rows (customer numbers, keys, invoices), also in columns that come in parts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 LEAST_ROWS = 20  # with fewer, values may all differ by chance
-NEARLY_ALL = 0.9  # of the rows have a name of their own
-FEW_GAPS = 2  # numbers that are counted up span less than so many times their count
-EXPECTED_REPEATS = 5  # so many pairs of equal numbers are expected by chance where their absence is suspicious
+NEARLY_ALL = 0.9  # of the rows have a distinct name
+FEW_GAPS = 2  # consecutive numbers span less than this many times their count
+EXPECTED_REPEATS = 5  # if this many pairs of equal numbers are expected by chance, their absence is suspicious
 
 
 def mixed(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -26,8 +26,8 @@ def mixed(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 class ColumnWatch:
     """Collects evidence on whether a column identifies rows.
 
-    Parts of the column are added one after the other. Memory is bounded by looking at one distinct value in ``every``:
-    a value is looked at or not, wherever it occurs, so that repeats are seen and their number can be told.
+    Parts of the column are added one after another. Memory is bounded by sampling one distinct value in ``every``: a
+    value is sampled or not wherever it occurs, so that repeats are seen and their number can be estimated.
 
     >>> watch = ColumnWatch()
     >>> watch.add_numbers(np.arange(1000.0, 1300.0))
@@ -45,7 +45,7 @@ class ColumnWatch:
         self._are_names = False
 
     def add_numbers(self, values: npt.NDArray[np.floating], *, are_names: bool = False) -> None:
-        """Add values, NaN where they are missing; ``are_names`` if they only stand for names."""
+        """Add values, NaN where they are missing; ``are_names`` if they are codes of names."""
         present = values[~np.isnan(values)].astype(np.float64)
         self._n_rows += len(values)
         self._n_present += len(present)
@@ -54,7 +54,7 @@ class ColumnWatch:
             return
         self._whole &= bool((present == np.rint(present)).all())
         if not self._are_names and not self._may_be_counted:
-            self._numbers.clear()  # whatever comes, it is a measurement
+            self._numbers.clear()  # it is a measurement, whatever follows
             return
         self._low, self._high = min(self._low, present.min()), max(self._high, present.max())
         kept = present[self._is_sampled(present)]
@@ -62,7 +62,7 @@ class ColumnWatch:
         self._numbers.append(np.unique(kept))
 
     def add_texts(self, n_rows: int, counts: Iterable[tuple[str, int]]) -> None:
-        """Add a part of so many rows, in which the names occur so often."""
+        """Add a part with this many rows, in which the names have these counts."""
         self._are_names = True
         self._n_rows += n_rows
         for text, count in counts:
@@ -82,17 +82,17 @@ class ColumnWatch:
 
     @property
     def is_identifier(self) -> bool:
-        """Whether nearly every row has a name of its own, or a number that is counted up."""
+        """Whether nearly every row has a distinct name, or a consecutive number."""
         if self._n_rows < LEAST_ROWS:
             return False
         if self._are_names:
             return self._every * self._n_distinct_looked_at > NEARLY_ALL * self._n_rows
-        # Measurements may all differ; whole numbers that all differ and leave few gaps are counted up.
+        # Measurements may all differ; whole numbers that all differ and leave few gaps are consecutive.
         return self._are_distinct_whole_numbers and self._span < FEW_GAPS * self._n_rows
 
     @property
     def may_be_identifier(self) -> bool:
-        """Whether whole numbers all differ where some of a measurement of this range would be equal by chance."""
+        """Whether whole numbers all differ although some measurements of this range would be equal by chance."""
         if self._n_rows < LEAST_ROWS or self._are_names:
             return self.is_identifier
         expected = self._n_rows * self._n_rows / (2 * max(self._span, 1.0))

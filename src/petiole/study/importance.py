@@ -16,16 +16,16 @@ from petiole.study.running import TrainAndTest, fit_on
 from petiole.study.scoring import row_losses
 from petiole.study.splits import Plan, make_splits
 
-MOST_PREDICTIONS = 20_000  # permuted rows that are asked about, all features together
+MOST_PREDICTIONS = 20_000  # permuted rows that are predicted, for all features together
 MOST_REPEATS = 5
 FEWEST_ROWS = 50
 CELLS_AT_ONCE = 4_000_000
-# From so many cells on, one fit is enough: its test part has rows to spare.
+# From this many cells on, one fit is enough: its test part has enough rows.
 ONE_FIT_FROM = 1_000_000
 
 
 class Importance(NamedTuple):
-    """How many bits of log-loss a feature is worth: the mean over shuffles, and its standard error."""
+    """The importance of a feature in bits of log-loss: the mean over shuffles, and its standard error."""
 
     name: str
     mean: float
@@ -33,11 +33,11 @@ class Importance(NamedTuple):
 
 
 def permutation_importance(study: Study, method: str) -> list[Importance]:
-    """The features of a study, those that matter most first.
+    """The features of a study, the most important first.
 
-    The method is fitted on the training part of each fold, and asked about rows of the test part with the values of one
-    feature shuffled among them. The rise of its log-loss, in bits, is the importance of the feature. Of two features
-    that hold the same information, neither may seem to matter.
+    The method is fitted on the training part of each fold, and predicts rows of the test part with the values of one
+    feature shuffled among them. The increase of its log-loss, in bits, is the importance of the feature. If two
+    features contain the same information, neither may seem to matter.
 
     >>> from sklearn.datasets import load_iris
     >>> from petiole.study import compare_methods
@@ -78,7 +78,7 @@ def parts_of(study: Study) -> list[TrainAndTest]:
 
 
 def _log_loss_increases(model: Any, rows: EncodedRows, n_classes: int, random: np.random.Generator) -> Floats:
-    """The rise of the log-loss with each column shuffled in turn; several columns are predicted at once."""
+    """The increase of the log-loss with each column shuffled in turn; several columns are predicted at once."""
     n_columns = rows.n_columns
     baseline = _log_losses(model, rows.matrix, rows, n_classes)[0]
     rises = np.empty(n_columns)

@@ -16,13 +16,13 @@ from petiole.study.splits import fold_numbers
 FEW_ROWS = 10  # a class with fewer is rare
 MUCH_MISSING = 0.5
 MANY_DUPLICATES = 0.01
-GIVES_AWAY = 0.99  # accuracy of one column alone
+GIVES_AWAY = 0.99  # accuracy of a single column
 LOOKED_AT = 2000  # rows that the search for columns that give the class away needs
 MOST_NAMED = 5  # columns or classes that one warning lists
 
 
 def inspect(table: Table) -> list[str]:
-    """Warnings about the data, the gravest first; each says what to do.
+    """Warnings about the data, the most serious first; each says what to do.
 
     >>> from petiole.study.data import read_table_of_study
     >>> X = [[i % 7, 5] for i in range(60)]
@@ -58,7 +58,7 @@ def _columns(names: list[str], one: str, several: str) -> Iterator[str]:
 
 
 def _giveaways(table: Table) -> Iterator[str]:
-    """Columns that alone predict nearly every held-out row, where the commonest class would not."""
+    """Single columns that predict nearly every held-out row, where the most frequent class would not."""
     rows = table.rows
     if len(rows) < 4 * FEW_ROWS or np.bincount(rows.labels).max() >= 0.95 * len(rows):
         return

@@ -18,9 +18,9 @@ from petiole._lazy.classifier import LazyOptionTreesClassifier
 from petiole.smoothing import HGS
 from petiole.study.peers import PeerClassifier, calibrated_forest
 
-# Beyond so many cells a method takes longer than it is worth in a first look; "all" runs it nevertheless.
+# Beyond this many cells a method takes too long for a first look; "all" runs it nevertheless.
 MANY_CELLS = 5_000_000
-# A lazy tree is grown for each query: rows² · features says how long that takes (this is some ten seconds).
+# A lazy tree is grown for each query, which takes time in proportion to rows² · features (this is about ten seconds).
 MOST_LAZY_WORK = 1_000_000
 # Boosting grows a tree for each class in each of its rounds.
 MOST_BOOSTED_CLASSES = 50
@@ -28,7 +28,7 @@ PEER_TREES = 100  # scikit-learn's default
 
 
 class Shape(NamedTuple):
-    """What the choice of methods looks at."""
+    """The properties of the data by which methods are chosen."""
 
     n_rows: int
     n_features: int
@@ -86,9 +86,10 @@ class Method:
     suits : function of Shape
         Whether ``methods="auto"`` takes it for data of this shape.
     is_simple : bool
-        Whether a person can follow how it comes to an answer. Of methods that are equally good it is recommended.
+        Whether people can follow how it computes a prediction. Among equally good methods, simple ones are
+        recommended.
     package : str or None
-        The package that must be installed; "all" leaves the method out where it is not.
+        The package that must be installed; "all" leaves the method out if it is not.
     """
 
     name: str
@@ -235,7 +236,7 @@ METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 
 
 def choose_methods(methods: Any, shape: Shape) -> list[Method]:
-    """The methods by "auto", "all" or their names, among which "auto" may be.
+    """The methods for "auto", "all" or a list of names, which may contain "auto".
 
     >>> [method.name for method in choose_methods(["pet", "dual"], Shape(100, 4, 4, 2))]
     ['pet', 'dual']

@@ -1,4 +1,4 @@
-"""How other libraries want to be told which columns are categorical."""
+"""How other libraries declare categorical columns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-MOST_CATEGORIES = 255  # what scikit-learn's boosting takes
+MOST_CATEGORIES = 255  # the most that scikit-learn's boosting accepts
 
 
 def tell_categories(model: Any, is_categorical: npt.NDArray[np.bool_], n_categories: npt.NDArray[Any]) -> Any:
-    """Set the parameter of an estimator that names categorical columns; what its rows must go through, or None."""
+    """Declare categorical columns to an estimator; returns a transformer that its rows need, or None."""
     where = np.flatnonzero(is_categorical).tolist()
     library = type(model).__module__.split(".")[0]
     if library == "lightgbm":
@@ -28,7 +28,7 @@ def tell_categories(model: Any, is_categorical: npt.NDArray[np.bool_], n_categor
 
 
 class CategoriesAsTexts:
-    """Rows as CatBoost takes them: numbers, and categories as texts; a missing one is a category."""
+    """Rows for CatBoost: numbers, and categories as text; a missing value is a category."""
 
     def __init__(self, where: list[int]) -> None:
         self._where = where

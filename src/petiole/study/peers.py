@@ -16,27 +16,29 @@ from petiole._validation import check_choice
 from petiole.study.native import tell_categories
 
 NOMINAL, MISSING = ("one_hot", "native"), ("keep", "impute")
-MOST_CATEGORIES = 255  # what scikit-learn's boosting takes, and the most columns that one categorical column becomes
+MOST_CATEGORIES = (
+    255  # the most that scikit-learn's boosting accepts, and the most columns that one categorical column becomes
+)
 
 
 class PeerClassifier(TableClassifier):
-    """Wrap a scikit-learn classifier so that it takes the tables that petiole's classifiers take.
+    """Wrap a scikit-learn classifier so that it accepts the tables that petiole's classifiers accept.
 
-    The table may hold strings, categories and missing values. It becomes one float matrix, by the same code as for
-    petiole's own classifiers. Categorical columns are then made one-hot (a missing value is one of the values) or named
-    to the estimator as categories. Columns that hold nothing but missing values are left out.
+    The table may contain strings, categories and missing values. It becomes one float matrix, by the same code as for
+    petiole's own classifiers. Categorical columns are then one-hot encoded (a missing value is one of the values) or
+    declared to the estimator as categorical. Columns with only missing values are left out.
 
     Parameters
     ----------
     estimator : classifier
-        Cloned and fitted; must take missing numbers where there are any.
+        Cloned and fitted; must accept missing numbers if there are any.
     nominal : {"one_hot", "native"}, default="one_hot"
-        "native" tells the estimator which columns are categorical, as scikit-learn's boosting, LightGBM, XGBoost and
-        CatBoost want to be told. For scikit-learn columns of more than 255 categories are then taken as numbers;
-        "one_hot" puts the rarest of so many together.
+        "native" declares the categorical columns to the estimator, in the form of scikit-learn's boosting, LightGBM,
+        XGBoost and CatBoost. For scikit-learn, columns of more than 255 categories are then treated as numbers;
+        "one_hot" merges the rarest of so many categories.
     missing : {"keep", "impute"}, default="keep"
-        "impute" puts the median in place of missing numbers, and adds a column that says where they were, for
-        estimators that take no missing values.
+        "impute" replaces missing numbers by the median and adds an indicator column, for estimators that do not accept
+        missing values.
     categorical_features : as in :class:`petiole.PETClassifier`, default="from_dtype"
 
     Attributes
@@ -74,7 +76,7 @@ class PeerClassifier(TableClassifier):
         X : array or data frame of shape (n_rows, n_features)
         y : labels of any kind, one per row
         sample_weight : array of shape (n_rows,), optional
-            Handed on to the estimator; rows of weight 0 are left out.
+            Passed to the estimator; rows of weight 0 are left out.
         """
         check_choice("nominal", self.nominal, NOMINAL)
         check_choice("missing", self.missing, MISSING)
@@ -103,7 +105,7 @@ class PeerClassifier(TableClassifier):
 
 
 def _preparation(is_categorical: npt.NDArray[np.bool_], missing: str) -> Any:
-    """What makes categorical columns one-hot and, if asked to, puts numbers where some are missing."""
+    """The transformer that one-hot encodes categorical columns and, if required, imputes missing numbers."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
@@ -124,7 +126,7 @@ def _columns(matrix: npt.NDArray[Any], prepare: Any) -> Any:
 
 
 def weights_for(model: Any, weights: Any) -> dict[str, Any]:
-    """The argument of ``fit`` that hands on the weights, to the last step of a pipeline."""
+    """The argument of ``fit`` that passes on the weights, to the last step of a pipeline."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
@@ -132,12 +134,12 @@ def weights_for(model: Any, weights: Any) -> dict[str, Any]:
         return {}
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(f"{type(last).__name__} takes no weights of rows: leave it out, or compare without weights")
+        raise ValueError(f"{type(last).__name__} does not accept weights: leave it out, or compare without weights")
     return {f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight": weights}
 
 
 def calibrated_forest(n_trees: int, random_state: Any, n_jobs: int) -> Any:
-    """scikit-learn's forest with isotonic calibration in five folds, also where a class has fewer rows than folds."""
+    """scikit-learn's forest with isotonic calibration in five folds, also if a class has fewer rows than folds."""
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.ensemble import RandomForestClassifier
 
@@ -146,7 +148,7 @@ def calibrated_forest(n_trees: int, random_state: Any, n_jobs: int) -> Any:
 
 
 class AnyClassSizes:
-    """Stratified folds without a demand on the size of classes, which scikit-learn reads off ``n_splits``.
+    """Stratified folds without a least size of classes, which scikit-learn derives from ``n_splits``.
 
     A class with fewer rows than folds is missing in the test part of some folds; its only row stays in training.
     """

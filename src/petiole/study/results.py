@@ -1,4 +1,4 @@
-"""What a study found: a table of methods, the winner, how sure that is, and the model fitted on everything."""
+"""The result of a study: a table of methods, the winner, how certain that is, and the model fitted on all rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MethodResult:
         Keys are "log_loss" (bits), "brier", "ece", "aulc", "accuracy", "cost" (if costs were given), "fit_seconds" and
         "predict_seconds".
     p_value : float or None
-        Two-tailed, for the difference to the winner in the score that decides; None for the winner.
+        Two-tailed, for the difference from the winner in the deciding score; None for the winner.
     by_split : dict from score to the values on the single splits
     """
 
@@ -85,10 +85,10 @@ class Study:
     is_sure : bool
         Whether the winner's lead over every other method is more than chance (p at most 0.05).
     recommended : str
-        Name of the method to use: the winner if it is surely ahead; else, of the methods that are about as good, a
-        simple one, or one that is much quicker to ask.
+        Name of the method to use: the winner if it is clearly ahead; otherwise, of the methods that are about as good,
+        a simple one, or one that predicts much faster.
     verdict : str
-        Who wins and how sure that is, or that nobody does, and what is recommended then.
+        Which method wins and how certain that is; if none clearly does, which one is recommended.
     warnings : list of str
         What is suspicious about the data, and methods that failed.
     data_summary : dict
@@ -99,7 +99,7 @@ class Study:
     decisions : list
         The names of the rows of ``cost``: the classes, or those that were given.
     baseline : float
-        The score that decides (log-loss or cost) of knowing how frequent the classes are and nothing else.
+        The deciding score (log-loss or cost) of predicting the class frequencies for every row.
     design : Design
     judged : EncodedRows
         The rows that the methods were scored on: all (each by a model that was not fitted to it), or the test set.
@@ -123,7 +123,7 @@ class Study:
     judged: EncodedRows = field(repr=False)
     probabilities: dict[str, npt.NDArray[np.float32]] = field(repr=False)
     data: Table = field(repr=False)
-    given: tuple[Any, Any, Any] = field(repr=False)  # X, y and sample_weight as they came
+    given: tuple[Any, Any, Any] = field(repr=False)  # X, y and sample_weight as they were passed
     methods: dict[str, Method] = field(repr=False)
 
     @property
@@ -133,7 +133,7 @@ class Study:
 
     @property
     def score_names(self) -> list[str]:
-        """The scores of the table; the one that decides comes first."""
+        """The scores of the table; the deciding one comes first."""
         found = [name for name in SCORE_TITLES if name in self.table[0].scores]
         return sorted(found, key=lambda name: name != self.design.decides)
 
@@ -203,7 +203,7 @@ class Study:
         return ["method", *(SCORE_TITLES[score] for score in scores), "p"], rows
 
     def describe(self) -> str:
-        """What was found, as text: the same as a notebook shows."""
+        """The results as text; a notebook shows the same."""
         return self._sheet().to_text()
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Every method on every split: probabilities of the test rows, seconds, and what failed."""
+"""Runs every method on every split: probabilities of the test rows, seconds, and failures."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ OWN_FAILURES = (ValueError, TypeError, FloatingPointError, MemoryError, np.linal
 
 @dataclass(frozen=True, eq=False)
 class TrainAndTest:
-    """What a method learns from and is judged by: a split of the rows, or all rows and a test set.
+    """Training and test rows of a method: a split of the rows, or all rows and a test set.
 
-    Rows are copied when they are asked for, so that a large table is not in memory once per fold.
+    Rows are copied on access, so that a large table is not in memory once per fold.
     """
 
     rows: EncodedRows
@@ -47,7 +47,7 @@ class TrainAndTest:
 
 @dataclass(eq=False)
 class Run:
-    """What came of one method: per split the probabilities and the seconds; or the reason why it failed."""
+    """The outcome of one method: per split the probabilities and the seconds; or the reason why it failed."""
 
     method: Method
     probas: list[Floats] = field(default_factory=list)
@@ -59,9 +59,9 @@ class Run:
 def run_methods(
     table: Table, methods: Sequence[Method], parts: Sequence[TrainAndTest], seed: int, n_jobs: int, progress: Progress
 ) -> list[Run]:
-    """Fit every method to every part; split by split, so that the time left is soon known.
+    """Fit every method to every part; split by split, so that the time left can soon be estimated.
 
-    A method that fails is given up and the others go on.
+    A method that fails is left out and the others continue.
     """
     runs = [Run(method) for method in methods]
     left = TimeLeft((method.name,) for method in methods for _ in parts)
@@ -98,7 +98,7 @@ def _run_one(run: Run, table: Table, train: EncodedRows, test: EncodedRows, seed
         run.probas.append(_all_classes(proba, model.classes_, len(table.classes)))
     except Exception as error:
         if not run.method.is_peer and not isinstance(error, OWN_FAILURES):
-            raise  # an error of ours is to be seen; those of other libraries are theirs
+            raise  # an error in petiole is raised; a method of another library is left out
         lines = str(error).strip().splitlines() or [type(error).__name__]
         run.failure = lines[0]
 
@@ -116,13 +116,15 @@ def fit_on(model: Any, table: Table, rows: EncodedRows, n_jobs: int) -> tuple[An
     given = {} if rows.weights is None else {"sample_weight": rows.weights}
     started = time.perf_counter()
     with warnings.catch_warnings(), threadpool_limits(_openmp_threads(n_jobs, rows)):
-        warnings.simplefilter("ignore", UserWarning)  # of rare classes and small weights; the study has its own words
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # about rare classes and small weights; the study has its own warnings
         model.fit(rows.matrix, rows.labels, **given)
     return model, time.perf_counter() - started
 
 
 def _openmp_threads(n_jobs: int, rows: EncodedRows) -> int:
-    """One on small tables, where the threads of OpenMP wait for each other longer than they work."""
+    """One on small tables, where OpenMP's threads spend more time waiting for each other than working."""
     return n_jobs if rows.matrix.size > MOST_CELLS_OF_ONE_THREAD else 1
 
 
@@ -130,7 +132,7 @@ def _set_categorical_features(model: Any, table: Table) -> None:
     """Set every ``categorical_features`` of an estimator, also those of the estimators in it."""
     categorical = table.is_categorical.tolist() if table.is_categorical.any() else None
     names = [name for name in model.get_params() if name.split("__")[-1] == "categorical_features"]
-    # an estimator inside a peer is told by the peer, which may have made more columns of these
+    # a PeerClassifier sets it for the estimator inside, because it may have added columns
     own = [name for name in names if not (hasattr(model, "nominal") and "__" in name)]
     model.set_params(**dict.fromkeys(own, categorical))
 

@@ -17,7 +17,7 @@ from petiole.metrics.logarithmic import log_losses, raised
 from petiole.metrics.scores import squared_errors
 
 LEVEL = 0.95
-# Log-loss: one probability of 0 must not decide everything.
+# Log-loss: a single probability of 0 must not decide the comparison.
 FLOOR, FLOOR_OF_ALL = 0.001, 0.01
 N_DRAWS = 200
 
@@ -43,7 +43,7 @@ class Interval(NamedTuple):
 
 
 def log_loss_floor(n_classes: int) -> float:
-    """The least probability in the log-loss: 0.001, or a hundredth shared by all classes where there are many.
+    """The least probability in the log-loss: 0.001, or with many classes 0.01 divided by their number.
 
     >>> log_loss_floor(2), log_loss_floor(26)
     (0.001, 0.0003846153846153846)
@@ -94,7 +94,7 @@ def interval_over_folds(values: Floats, test_share: float) -> Interval:
 
 
 def interval_over_rows(losses: Floats, weights: Floats) -> Interval:
-    """Mean and limits of a score that is a mean over test rows; weights count rows.
+    """Mean and limits of a score that is a mean over test rows; weights are numbers of rows.
 
     >>> interval = interval_over_rows(np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 2.0]))
     >>> interval.mean, round(interval.low, 4)
@@ -121,7 +121,7 @@ def _mean_and_error(values: Floats, weights: Floats) -> tuple[float, float, floa
 
 
 def intervals_of_test_set(judged: Judged, cost: Floats | None, random_state: int) -> dict[str, Interval]:
-    """Every score with its interval on the rows of one test set; those that are no means are bootstrapped."""
+    """Every score with its interval on the rows of one test set; scores that are not means are bootstrapped."""
     losses: Mapping[str, Floats] = row_losses(judged, cost)
     found = {name: interval_over_rows(values, judged.weights) for name, values in losses.items()}
     y = judged.labels[judged.codes]

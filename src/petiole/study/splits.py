@@ -1,4 +1,4 @@
-"""Stratified folds that also serve rare classes, and how many of them are worth their time."""
+"""Stratified folds that also work for rare classes, and the number of folds for a table."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Indices = npt.NDArray[np.intp]
 
 
 class Split(NamedTuple):
-    """Positions of the rows that a method learns from and of those that it is judged by."""
+    """Positions of the training rows and of the test rows."""
 
     train: Indices
     test: Indices
 
 
 class Plan(NamedTuple):
-    """How often the rows are divided."""
+    """The numbers of folds and repetitions."""
 
     folds: int
     repeats: int
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
 def fold_numbers(codes: npt.NDArray[Any], n_folds: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
     """The fold of every row; -1 for the only row of a class, which is never tested.
 
-    The rows of a class are dealt out one by one, so a class of at least two rows is never absent from training.
+    The rows of a class are dealt out one by one, so a class of at least two rows is never missing from training.
 
     >>> fold_numbers(np.array([0, 0, 0, 0, 1, 1, 2]), 2, np.random.default_rng(0))
     array([ 0,  1,  0,  1,  0,  1, -1])
@@ -64,8 +64,8 @@ def plan_folds(codes: npt.NDArray[Any], n_features: int, folds: Any, repeats: An
     n_tested = int(sizes[sizes > 1].sum())
     if n_tested == 0:
         raise ValueError(
-            "y: every class has one row only, so none can be both learned and tested; give more rows of each class, or "
-            "rows to judge by in test="
+            "y: every class has one row only, so none can be in both training and test; give more rows of each class, "
+            "or test rows in test="
         )
     if folds is not None and folds > n_tested:
         raise ValueError(

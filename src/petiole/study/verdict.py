@@ -1,18 +1,18 @@
-"""The verdict of a study in words: which method wins if one surely does, and which one to use if none does."""
+"""The verdict of a study in words: which method wins if one clearly does, and otherwise which one to use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from petiole.study.figures import decimals
-from petiole.study.recommending import PROBABLE, Advice, leads_surely
+from petiole.study.recommending import PROBABLE, Advice, leads_clearly
 from petiole.study.results import MethodResult
 
 SURE = 0.01
 
 
 def make_verdict(table: Sequence[MethodResult], decides: str, advice: Advice, baseline: float) -> str:
-    """Say which method wins and by how much; or that none does for sure, and which one to use.
+    """State which method wins and by how much; or that none clearly does, and which one to use.
 
     ``table`` is sorted, best first.
     """
@@ -21,7 +21,7 @@ def make_verdict(table: Sequence[MethodResult], decides: str, advice: Advice, ba
     useless = _useless(best, decides, baseline)
     if not others:
         return f"{best.title} was the only method: {score}.{useless}"
-    if leads_surely(table):
+    if leads_clearly(table):
         lead = f"{best.title} has the {'least cost' if decides == 'cost' else 'best probabilities'} ({score})"
         return f"{lead}, {_how_sure(others, decides)}{_best_of_petiole(best, others, decides)}.{useless}"
     chosen = next(result for result in table if result.name == advice.name)
@@ -41,7 +41,7 @@ def _useless(best: MethodResult, decides: str, baseline: float) -> str:
         return ""
     if decides == "cost":
         return f" {best.title} saves nothing: the best decision for all rows alike costs {baseline:.4g} per row."
-    return f" {best.title} is no better than to give every row the frequencies of the classes ({baseline:.3f} bits)."
+    return f" {best.title} is no better than predicting the class frequencies for every row ({baseline:.3f} bits)."
 
 
 def _score_text(result: MethodResult, decides: str) -> str:
@@ -62,13 +62,13 @@ def _how_sure(others: Sequence[MethodResult], decides: str) -> str:
 
 
 def _over_whom(others: Sequence[MethodResult], decides: str) -> str:
-    """Which methods the first may lead by chance."""
+    """The methods over which the lead of the first may be due to chance."""
     level = [result for result in others if result.p_value is not None and result.p_value > PROBABLE]
     first = f"{_named(level[0], decides)}, {_p_text(level[0].p_value or 0.0)}"
     if len(level) == 1:
-        return f"over {_named(level[0], decides)} can be chance, {_p_text(level[0].p_value or 0.0)}"
+        return f"over {_named(level[0], decides)} may be due to chance, {_p_text(level[0].p_value or 0.0)}"
     who = "the others" if len(level) == len(others) else f"{len(level)} of the {len(others)} others"
-    return f"over {who} can be chance (the nearest of them is {first})"
+    return f"over {who} may be due to chance (the nearest of them is {first})"
 
 
 def _named(result: MethodResult, decides: str) -> str:
@@ -76,7 +76,7 @@ def _named(result: MethodResult, decides: str) -> str:
 
 
 def _best_of_petiole(best: MethodResult, others: Sequence[MethodResult], decides: str) -> str:
-    """If another library's method has won: the best of petiole's."""
+    """The best of petiole's methods, if one of another library has won."""
     own = next((result for result in others if not result.is_peer), None)
     if not best.is_peer or own is None or own is others[0]:
         return ""

@@ -1,1 +1,1 @@
-"""One file per command: its options, and the few steps from them to an answer."""
+"""One file per command: its options, and the steps from them to the output."""

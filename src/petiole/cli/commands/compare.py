@@ -1,4 +1,4 @@
-"""``petiole compare``: which method gives the best probabilities on this table, and how sure that is."""
+"""``petiole compare``: which method gives the best probabilities on this table, and how certain that is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compare(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Compare methods on labelled rows: scores, whether one is surely ahead, and which one to use."""
+    """Compare methods on labelled rows: scores, whether one is clearly ahead, and which one to use."""
     from petiole.cli.extra import load_estimators
     from petiole.cli.inspecting import about_left_out, tell
     from petiole.cli.methods import n_processors
@@ -80,7 +80,7 @@ def compare(
         )
         study = dataclasses.replace(study, warnings=[*about_left_out(table.left_out), *study.warnings])
         tell(study.warnings, quiet)
-        show(_answer(study), json)  # before anything is written: a full disk must not take the answer away
+        show(_answer(study), json)  # before anything is written: with a full disk, the result is still shown
         for line in _write(study, table, save=outputs.save, output=outputs.output):
             note(line, quiet)
         if outputs.report is not None:
@@ -97,7 +97,7 @@ def compare(
 
 
 def _check_outputs(outputs: ComparisonOutputs) -> None:
-    """Refuse, before the work, places that cannot be written to."""
+    """Refuse output files that cannot be written, before the work."""
     from petiole.cli.commands.fit import check_place
 
     for path, option in ((outputs.save, "--save"), (outputs.report, "--report"), (outputs.output, "--output")):
@@ -108,7 +108,7 @@ def _check_outputs(outputs: ComparisonOutputs) -> None:
 
 
 def _read(data: str, roles: Roles, quiet: bool) -> Labelled:
-    """The table without identifiers, of which a summary is printed."""
+    """The table without identifiers; a summary of it is printed."""
     from petiole.cli.inspecting import without_identifiers
     from petiole.cli.io.labelled import check_several_classes, read_labelled, summarise
 
@@ -134,16 +134,16 @@ def _methods(text: str) -> Any:
     names = split_names([text])
     for name in names:
         if name != "auto" and name not in METHODS:
-            raise WrongInput(f"--methods {name}: is not known; {nearest_of(name, [*METHODS])}")
+            raise WrongInput(f"--methods {name}: is unknown; {nearest_of(name, [*METHODS])}")
         if name in METHODS and not METHODS[name].is_installed:
             raise WrongInput(f"--methods {name}: is not installed: pip install {METHODS[name].package}")
     if not names:
-        raise WrongInput("--methods: name at least one method, or say auto or all")
+        raise WrongInput("--methods: name at least one method, or write auto or all")
     return names
 
 
 def _check_table_file(output: str) -> None:
-    """Refuse, before the work, the name of a file that the table cannot be written to."""
+    """Refuse the name of a file to which the table cannot be written, before the work."""
     from petiole.cli.io.sinks import format_of
 
     if output.lower().endswith((".html", ".htm")):
@@ -178,8 +178,7 @@ def _groups(by: list[str] | None, table: Labelled, report: str | None) -> list[s
 
 
 def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], dict[str, list[Any]], list[int] | None]:
-    """The rows to judge on, read as those to learn from were, with the same columns and labels; their names and
-    numbers."""
+    """The test rows, read like the training rows, with the same columns and labels; their names and numbers."""
     import numpy as np
 
     from petiole.cli.io.labelled import as_table, read_labelled, texts_of
@@ -204,7 +203,7 @@ def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], 
 
 
 def _like(roles: Any, table: Labelled) -> Any:
-    """The roles of a file whose cells are to be read as those of the table were."""
+    """The roles of a file that is read in the same way as the table."""
     from petiole._table.table_format import TableFormat
 
     like = TableFormat.from_dict(table.format)
@@ -212,7 +211,7 @@ def _like(roles: Any, table: Labelled) -> Any:
 
 
 def _write(study: Any, table: Labelled, *, save: str | None, output: str | None) -> Iterator[str]:
-    """Write the files that are asked for; a line about each."""
+    """Write the requested files; returns a line about each."""
     from petiole.study import METHODS
 
     if save is not None:
@@ -221,7 +220,7 @@ def _write(study: Any, table: Labelled, *, save: str | None, output: str | None)
         model = study.fit(chosen.name) if own else study.fit_winner(petiole_only=True)
         _name_columns(model, table)
         model.save(save)
-        yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best of petiole itself'}"
+        yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best method of petiole'}"
     if output is not None:
         from petiole.cli.io.sinks import open_sink
 
@@ -232,7 +231,7 @@ def _write(study: Any, table: Labelled, *, save: str | None, output: str | None)
 
 
 def _name_columns(model: Any, table: Labelled) -> None:
-    """Let a model know the names of its columns and how they were read."""
+    """Store in a model the names of its columns and how they were read."""
     from petiole.cli.io.model_columns import find_encoder
     from petiole.cli.methods import remember_format, remember_names
 

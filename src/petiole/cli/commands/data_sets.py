@@ -1,4 +1,4 @@
-"""``petiole datasets``: the data sets that have a name."""
+"""``petiole datasets``: data sets by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from petiole.datasets.folder import Folder
     from petiole.datasets.public import PublicSet
 
-app = typer.Typer(no_args_is_help=True, help="List, describe, write and fetch the data sets that have a name.")
+app = typer.Typer(no_args_is_help=True, help="List, describe, write and fetch data sets by name.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set; see the list.", show_default=False)]
 
@@ -95,12 +95,12 @@ def fetch(
         typer.Argument(metavar="[NAMES]...", help="The data sets; by default all.", show_default=False),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Fetch them; without it the command only says what it would do.")
+        bool, typer.Option("--yes", help="Fetch them; without it, the command only lists what it would do.")
     ] = False,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Fetch public data sets from OpenML into the cache; without --yes, say what would be fetched, and what not."""
+    """Fetch public data sets from OpenML into the cache; without --yes, list which would be fetched and which not."""
     from petiole.datasets.folder import open_cache
 
     with warnings_as_notes(quiet):
@@ -121,12 +121,14 @@ def _public(names: Sequence[str]) -> list[PublicSet]:
     known = public_sets()
     for name in names:
         if name not in known:
-            raise WrongInput(f"{name}: is none of the public data sets of the experiments; {nearest_of(name, known)}")
+            raise WrongInput(
+                f"{name}: is not one of the public data sets of the experiments; {nearest_of(name, known)}"
+            )
     return [known[name] for name in names or known]
 
 
 def _plan(chosen: Sequence[PublicSet], wanted: Sequence[PublicSet], folder: str) -> Answer:
-    """What would be fetched, what is there, and what cannot be fetched."""
+    """What would be fetched, what is in the cache, and what cannot be fetched."""
     without = [public.name for public in chosen if not public.can_be_fetched]
     there = [public.name for public in chosen if public.can_be_fetched and public not in wanted]
     rows = [[public.name, public.openml, public.rows, public.features, public.license] for public in wanted]
@@ -136,17 +138,17 @@ def _plan(chosen: Sequence[PublicSet], wanted: Sequence[PublicSet], folder: str)
         after.append(f"{len(there)} are in the cache: {', '.join(there)}")
     if without:
         after.append(
-            f"{len(without)} cannot be fetched, because no OpenML id of theirs is known: {', '.join(without)}. "
+            f"{len(without)} cannot be fetched, because their OpenML ids are not known: {', '.join(without)}. "
             "Put them into a folder with a manifest and set PETIOLE_DATA to it"
         )
     header = ["name", "OpenML id", "rows", "features", "license"]
-    how = "Ids are from memory. A set whose contents have another fingerprint than the pinned one is refused."
+    how = "The ids were written from memory. A set with another fingerprint than the pinned one is refused."
     data = {"folder": folder, "fetch": [vars(public) for public in wanted], "there": there, "unpinned": without}
     return Answer([Section("", header, rows, how)] if rows else [], lines, data, after)
 
 
 def _fetch_all(wanted: Sequence[PublicSet], cache: Folder, quiet: bool) -> list[str]:
-    """Fetch one after the other; the names of those that failed."""
+    """Fetch one after another; returns the names of those that failed."""
     from petiole.datasets.openml import fetch_public
 
     failed = []
@@ -161,7 +163,7 @@ def _fetch_all(wanted: Sequence[PublicSet], cache: Folder, quiet: bool) -> list[
 
 
 def _spelled_numbers(output: str | None) -> bool:
-    """Whether numbers are written as texts: in CSV whole ones have no point, and missing ones are empty."""
+    """Whether numbers are written as text: in CSV whole numbers have no point, and missing ones are empty."""
     from petiole.cli.io.sinks import format_of
 
     return format_of(output, None) == "csv"

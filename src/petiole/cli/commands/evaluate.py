@@ -65,7 +65,7 @@ def evaluate(
 
 
 def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
-    """The model's answers beside the truth."""
+    """The model's predictions and the labels."""
     import numpy as np
 
     from petiole._table.judged import check_judged
@@ -86,7 +86,7 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
 
 
 def _warnings(first: Truths, n_rows: int, names: list[str] | None) -> list[str]:
-    """What is suspicious about the first batch of rows, which is all of them unless the file is large."""
+    """Warnings about the first batch of rows, which is all of them unless the file is large."""
     from petiole.cli.inspecting import said_of_some, warnings_about_judged
 
     n = len(first.labels)
@@ -95,7 +95,7 @@ def _warnings(first: Truths, n_rows: int, names: list[str] | None) -> list[str]:
 
 
 def note_left_out(count: int, quiet: bool) -> None:
-    """Say how many rows had no class."""
+    """Note how many rows had no class."""
     if count:
         note(f"note: {count:,} rows have no class and are left out", quiet)
 
@@ -114,7 +114,7 @@ def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) ->
 
     metrics = {name: mean_of(losses) for name, losses in row_losses(judged, cost).items()}
     metrics |= {"ece": expected_calibration_error, "aulc": area_under_lift_curve}
-    # numbers instead of labels: the rows are drawn a thousand times, and strings would be sorted in each draw
+    # codes instead of labels: the rows are drawn a thousand times, and strings would be sorted in each draw
     codes, numbers = judged.codes, np.arange(judged.n_classes)
     found = {}
     with waiting("drawing rows", len(metrics), quiet) as bar:

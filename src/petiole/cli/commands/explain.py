@@ -1,4 +1,4 @@
-"""``petiole explain``: why a row gets its probability."""
+"""``petiole explain``: why a row has its probability."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def explain(
     label: Annotated[
         str | None,
         typer.Option(
-            "--class", metavar="CLASS", help="The class to explain; by default the likeliest.", show_default=False
+            "--class",
+            metavar="CLASS",
+            help="The class to explain; by default the most probable one.",
+            show_default=False,
         ),
     ] = None,
     trees: Annotated[
@@ -63,7 +66,7 @@ def explain(
         fitted = load_model(model, 1)
         column, _, value = (by_id or "").partition("=")
         if (row is None) == (by_id is None) or (by_id is not None and not column):
-            raise WrongInput("say which row: either --row N or --id COLUMN=VALUE")
+            raise WrongInput("name a row: either --row N or --id COLUMN=VALUE")
         roles = make_roles(
             ids=[column] if column else (),
             drop=drop,
@@ -134,7 +137,7 @@ def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Ans
 
 
 def _contributions(moved: Contributions | None) -> list[Section]:
-    """What moved the probability from that of all rows to that of this one."""
+    """The contributions of columns to the difference between the base rate and this row's probability."""
     if moved is None:
         return []
     rows = [["(all rows)", "", f"{moved.base:.4f}"]]
@@ -142,14 +145,14 @@ def _contributions(moved: Contributions | None) -> list[Section]:
     if abs(moved.rest[0]) >= SMALLEST_SHOWN:
         rows.append(["(the rest of the model)", "", f"{moved.rest[0]:+.4f}"])
     note = (
-        "Credited to the column that is tested, on the way down the trees: a description of the model, not of causes."
+        "Changes along the paths through the trees, credited to the tested column. They describe the model, not causes."
     )
     header = ["column", "value", f"adds to P({moved.label})"]
     return [Section("What each column adds", header, rows, note, "contributions", most=MOST_COLUMNS)]
 
 
 def _values(model: Any, query: Any) -> Section:
-    """The row as the model read it."""
+    """The row as read by the model."""
     from petiole.cli.io.model_columns import find_encoder
 
     encoder = find_encoder(model)

@@ -32,7 +32,10 @@ def export(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="FORM", help="onnx, c, text or picture; by default by the file's name.", show_default=False
+            "--to",
+            metavar="FORM",
+            help="onnx, c, text or picture; by default according to the file's name.",
+            show_default=False,
         ),
     ] = None,
     name: Annotated[
@@ -76,7 +79,7 @@ def _form(to: str | None, output: str) -> str:
     form = to or ("text" if output == STANDARD_OUTPUT else FORMS.get(Path(output).suffix.lower()))
     if form not in forms:
         asked = f"--to {to}" if to else f"--output {output}"
-        raise WrongInput(f"{asked}: say --to {', '.join(forms)}, or end the file's name with {', '.join(FORMS)}")
+        raise WrongInput(f"{asked}: add --to {', '.join(forms)}, or end the file's name with {', '.join(FORMS)}")
     return form
 
 
@@ -119,7 +122,7 @@ def _picture(model: Any, kind: str, depth: int | None) -> bytes:
 
 
 def _size(content: bytes, form: str) -> str:
-    """Bytes of the file, and of the tables in a C file, which is what takes room on a small machine."""
+    """Bytes of the file, and of the tables in a C file, which matter on small machines."""
     size = f"{len(content):,} bytes"
     if form != "c":
         return size

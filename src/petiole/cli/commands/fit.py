@@ -1,4 +1,4 @@
-"""``petiole fit``: learn a model from a table and write it to a file."""
+"""``petiole fit``: fit a model to a table and write it to a file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fit(
         typer.Option(
             "--memory-limit",
             metavar="SIZE",
-            help="Limit of memory, such as 2GB: read a Parquet, Arrow or CSV file in parts that fit into it. Large "
+            help="Memory limit, such as 2GB: read a Parquet, Arrow or CSV file in parts that fit into it. Large "
             "files and folders of Parquet are always read in parts.",
             rich_help_panel=options.RUN,
             show_default=False,
@@ -84,7 +84,7 @@ def fit(
 
 
 def _about_growth(model: Any, n_rows: int) -> list[str]:
-    """How the trees were kept small, if they were."""
+    """How the size of the trees was limited, if it was."""
     from petiole._classifiers.sizing import automatic, describe_growth
 
     if not getattr(model, "sizes_trees", False):
@@ -94,7 +94,7 @@ def _about_growth(model: Any, n_rows: int) -> list[str]:
 
 
 def check_place(path: str, option: str) -> None:
-    """Refuse a place that cannot be written to, before the work and not after it."""
+    """Refuse a file that cannot be written, before the work and not after it."""
     import os
     from pathlib import Path
 

@@ -38,7 +38,7 @@ def predict(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="csv, json, jsonl, parquet or arrow; by default by the file's name.",
+            help="csv, json, jsonl, parquet or arrow; by default according to the file's name.",
             rich_help_panel=options.OUTPUT,
             show_default=False,
         ),
@@ -46,7 +46,8 @@ def predict(
     decide: Annotated[
         bool,
         typer.Option(
-            "--decide", help="Add a decision: the cheapest with --costs, else by --threshold, else the likeliest class."
+            "--decide",
+            help="Add a decision: the cheapest with --costs, else by --threshold, else the most probable class.",
         ),
     ] = False,
     costs: options.Costs = None,
@@ -64,7 +65,7 @@ def predict(
         typer.Option(
             "--positive",
             metavar="CLASS",
-            help="The class that --threshold, --reasons and, without costs, --top and --budget are about.",
+            help="The class for --threshold, --reasons and, without costs, --top and --budget.",
             show_default=False,
         ),
     ] = None,
@@ -95,7 +96,7 @@ def predict(
         typer.Option(
             "--price",
             metavar="PRICE",
-            help="What acting on a row takes from the budget: a number, or the column that holds it.",
+            help="The price of acting on a row: a number, or the name of a column.",
             rich_help_panel=CHOICE,
             show_default=False,
         ),
@@ -105,8 +106,8 @@ def predict(
         typer.Option(
             "--default",
             metavar="DECISION",
-            help="What is done with rows that are not chosen; by default the decision that costs nothing, else the "
-            "commonest class.",
+            help="The decision for rows that are not chosen; by default the one that costs nothing, else the "
+            "most frequent class.",
             rich_help_panel=CHOICE,
             show_default=False,
         ),
@@ -149,9 +150,9 @@ def predict(
 ) -> None:
     """Predict class probabilities for rows, and decisions on request.
 
-    Columns are found by their names and read as the model was fitted to them; others are ignored. The file is read
-    in batches and may be larger than memory. With --top or --budget only the rows to act on are written, best first,
-    with their number (counted from 1) and what acting on them is expected to gain.
+    Columns are found by their names and read as in the fit; others are ignored. The file is read in batches and may be
+    larger than memory. With --top or --budget, only the rows to act on are written, best first, with their number
+    (counted from 1) and their expected gain.
     """
     from petiole.cli.choosing import Limits, make_shortlist
     from petiole.cli.io.sinks import open_sink
@@ -181,7 +182,7 @@ def predict(
         added = [] if shortlist is None else shortlist.names
         for name in roles.ids:
             if name in (*own, *added):
-                raise WrongInput(f"--id {name}: the output has a column of this name of its own: rename yours")
+                raise WrongInput(f"--id {name}: the output already has a column of this name: rename yours")
         with open_sink(output, format or ("json" if json else None), [*added[:1], *names, *added[1:]]) as sink:
             for scored in scorer(quiet, batch):
                 kept = {name: scored.batch.kept(name) for name in roles.ids}
@@ -202,7 +203,7 @@ def predict(
 def _check_output(output: str | None, *inputs: str) -> None:
     for path in inputs:
         if output is not None and Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
-            raise WrongInput(f"--output {output}: is the file that is read; name another")
+            raise WrongInput(f"--output {output}: is also the input; name another file")
 
 
 class _Decider:
@@ -224,7 +225,7 @@ class _Decider:
         self.costs = read_costs(costs, self._classes)
         self._threshold, self._wanted = threshold, wanted or costs is not None or threshold is not None
         if costs is not None and threshold is not None:
-            raise WrongInput("--threshold: costs were given, which say where it is; leave one of them away")
+            raise WrongInput("--threshold: the threshold follows from the costs; leave one of them out")
         if threshold is not None and (len(self._classes) != 2 or not 0 <= threshold <= 1):
             raise WrongInput(
                 f"--threshold {threshold}: must be a probability between 0 and 1, for a model of two classes "

@@ -26,11 +26,13 @@ def reproduce(
     ] = None,
     datasets: Annotated[
         str | None,
-        typer.Option("--datasets", metavar="A,B", help="Names with commas; all by default.", show_default=False),
+        typer.Option(
+            "--datasets", metavar="A,B", help="Names separated by commas; all by default.", show_default=False
+        ),
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", metavar="A,B", help="Names with commas; all by default.", show_default=False),
+        typer.Option("--methods", metavar="A,B", help="Names separated by commas; all by default.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run only a few trials: minutes instead of hours.")] = False,
     database: Annotated[

@@ -30,9 +30,7 @@ def update(
     ] = None,
     decay: Annotated[
         float,
-        typer.Option(
-            "--decay", metavar="D", min=0, max=1, help="What earlier counts are multiplied by; 0 forgets them all."
-        ),
+        typer.Option("--decay", metavar="D", min=0, max=1, help="Factor for earlier counts; 0 removes them all."),
     ] = 1.0,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
@@ -72,7 +70,7 @@ def _check_updatable(model: Any, path: str) -> None:
 
 
 def _count(model: Any, rows: Any, quiet: bool) -> tuple[Any, int, float]:
-    """The counts of all rows, their number, and the log-loss that the model has on them before it counts them."""
+    """The counts of all rows, their number, and the log-loss of the model on them before they are counted."""
     import numpy as np
 
     from petiole._table.judged import check_judged
@@ -91,7 +89,7 @@ def _count(model: Any, rows: Any, quiet: bool) -> tuple[Any, int, float]:
 
 def _answer(model: Any, output: str, n_rows: int, loss: float, decay: float) -> Answer:
     promised = getattr(model, "oob_log_loss_", None)
-    before = "" if promised is None else f"; at the fit it expected {promised:.4f}"
+    before = "" if promised is None else f"; estimated at the fit: {promised:.4f}"
     lines = [
         f"{type(model).__name__}: log-loss of {n_rows:,} new rows before they were counted: {loss:.4f} bits{before}",
         f"wrote {output}: {n_rows:,} rows added" + ("" if decay == 1 else f", earlier counts times {decay:g}"),

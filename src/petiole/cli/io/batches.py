@@ -1,4 +1,4 @@
-"""Rows of a file a batch at a time, so that the file may be larger than memory."""
+"""Rows of a file in batches, so that the file may be larger than memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ReportPosition = Callable[[float], None]
 
 
 def rows_at_once(n_columns: int) -> int:
-    """How many rows a batch has: some megabytes of them.
+    """The number of rows of a batch, which takes a few megabytes.
 
     >>> rows_at_once(20), rows_at_once(100_000)
     (65536, 256)
@@ -97,7 +97,7 @@ class TextBatch:
 
 
 def unreadable(place: Place, cell: str, column: ModelColumn) -> WrongInput:
-    """The error about a cell that is not what the model was fitted to."""
+    """The error about a cell whose type differs from that of the fit."""
     what, how = ("a date", "dates") if column.is_date else ("a number", "numbers")
     hint = ""
     if column.date is not None:
@@ -140,24 +140,24 @@ class CsvBatches:
             yield TextBatch(self._file, [line for line, _ in block], cells)
             report(float(self._opened.position()))
         if not seen:
-            raise WrongInput(f"{self._file}: there is a header but no row: the file must have at least one")
+            raise WrongInput(f"{self._file}: there is a header but no rows: the file must have at least one")
 
 
 class _IsArff(Exception):
-    """What was taken for CSV is ARFF; what has been read of it, and the rest."""
+    """A file that was read as CSV is ARFF; what has been read of it, and the rest."""
 
     def __init__(self, head: list[str], lines: Iterator[str]) -> None:
         self.head, self.lines = head, lines
 
 
 def _lines(opened: Opened, encoding: str | None) -> Iterator[str]:
-    """Lines of text; a byte that does not fit is an error that names the line."""
+    """Lines of text; an invalid byte is an error that names the line."""
     binary: Any = opened.stream
     if opened.first.startswith(GZIP_MAGIC):
         binary = gzip.GzipFile(fileobj=binary)
     if encoding is not None:
         check_encoding(encoding)
-    # A byte that is not UTF-8 becomes a surrogate, which is looked for line by line: only so is the line known.
+    # A byte that is not UTF-8 becomes a surrogate. Searching line by line gives the number of the line.
     errors = "surrogateescape" if encoding is None else "strict"
     text = io.TextIOWrapper(binary, encoding=encoding or "utf-8-sig", errors=errors, newline="")
     number = 0
@@ -295,9 +295,9 @@ class ParquetBatches:
     def __init__(self, opened: Opened) -> None:
         parquet = _pyarrow("parquet", opened.source.label)
         try:
-            # read as it is needed: the whole of a row group may not fit into memory
+            # read on demand: a whole row group may not fit into memory
             self._table = parquet.ParquetFile(_seekable(opened), buffer_size=1 << 20, pre_buffer=False)
-        except Exception as error:  # pyarrow has a class of its own for every kind of damage
+        except Exception as error:  # pyarrow has a different exception for every kind of damage
             raise _damaged(opened, "Parquet", error) from None
         self._file = opened.source.label
         self.columns = list(self._table.schema_arrow.names)
@@ -375,7 +375,7 @@ def _seekable(opened: Opened) -> Any:
 
 
 def _damaged(opened: Opened, kind: str, error: Exception) -> WrongInput:
-    return WrongInput(f"{opened.source.label}: not a sound {kind} file ({error}): write or fetch it again")
+    return WrongInput(f"{opened.source.label}: not a valid {kind} file ({error}): write or fetch it again")
 
 
 def open_batches(source: Source, separator: str | None, encoding: str | None) -> Batches:
@@ -393,7 +393,7 @@ def open_batches(source: Source, separator: str | None, encoding: str | None) ->
     for magic, what in FOREIGN.items():
         if opened.first.startswith(magic):
             raise WrongInput(
-                f"{source.label} is {what}, which is not read: save it as CSV (plain or gzip), Parquet or ARFF"
+                f"{source.label} is {what}, which is not supported: save it as CSV (plain or gzip), Parquet or ARFF"
             )
     try:
         return CsvBatches(opened, separator, encoding)

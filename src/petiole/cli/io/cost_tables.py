@@ -1,4 +1,4 @@
-"""Costs from the command line: a small CSV file, or ``decision:truth=cost`` with commas between."""
+"""Costs from the command line: a small CSV file, or entries ``decision:truth=cost`` separated by commas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CostTable:
 
 
 def read_costs(text: str | None, classes: Sequence[Any]) -> CostTable | None:
-    """What the user gives with --costs, for these classes."""
+    """The costs of the option --costs, for these classes."""
     if text is None:
         return None
     if Path(text).is_file():
@@ -53,7 +53,7 @@ def _read_inline(text: str, classes: Sequence[Any]) -> CostTable:
     entries = [_entry(part) for part in text.split(",") if part.strip()]
     for _, truth, _ in entries:
         if truth != ANY and _codes([truth], classes)[0] < 0:
-            raise WrongInput(f"--costs: {truth!r} is no class; {nearest_of(truth, [*map(str, classes)])}")
+            raise WrongInput(f"--costs: {truth!r} is not a class; {nearest_of(truth, [*map(str, classes)])}")
     named = Names(classes)
     classes_decide = any(decision == ANY or named.code(decision) >= 0 for decision, _, _ in entries)
     decisions = [str(label) for label in classes] if classes_decide else []
@@ -69,7 +69,7 @@ def _read_inline(text: str, classes: Sequence[Any]) -> CostTable:
         column = slice(None) if truth == ANY else named.code(truth)
         where = np.zeros_like(given)
         where[row, column] = True
-        if decision == ANY:  # "whatever is said" means whatever is said wrongly
+        if decision == ANY:  # "*" for the decision stands for all wrong decisions
             where[: len(classes)][np.eye(len(classes), dtype=bool)] = False
         where &= ~given
         cost[where], given = price, given | where
@@ -105,7 +105,7 @@ def _check_complete(cost: NDArray[np.float64], decisions: list[str], classes: Se
         row, column = np.argwhere(np.isnan(cost))[0]
         pair = f"{decisions[row]}:{classes[column]}"
         raise WrongInput(
-            f"--costs: what does it cost to say {decisions[row]!r} if {str(classes[column])!r} is true? "
+            f"--costs: the cost is missing of deciding {decisions[row]!r} if {str(classes[column])!r} is true. "
             f"Add {pair}=..., or *:*=1 for all that are not named"
         )
 
@@ -121,7 +121,7 @@ def _read_file(path: Path, classes: Sequence[Any]) -> CostTable:
     for truth, code in zip(truths, codes, strict=True):
         if code < 0:
             raise WrongInput(
-                f"--costs {path}: {truth!r} is no class; {nearest_of(truth, [str(label) for label in classes])}"
+                f"--costs {path}: {truth!r} is not a class; {nearest_of(truth, [str(label) for label in classes])}"
             )
     if sorted(codes) != list(range(len(classes))):
         lacking = next((str(label) for code, label in enumerate(classes) if code not in codes), None)

@@ -1,4 +1,4 @@
-"""A table with labels for compare, fit and evaluate: which column is what, and a summary of it."""
+"""A table with labels for compare, fit and evaluate: the roles of its columns, and a summary of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from petiole.datasets.columns import Values
     from petiole.datasets.recognising import ReadingOptions, ReadTable
 
-SHOWN = 6  # columns or classes that are named in a summary
+SHOWN = 6  # number of columns or classes that a summary names
 NAMED_TARGET = "class"  # of the data sets that have a name
 
 
@@ -35,7 +35,7 @@ class Roles:
     drop: Sequence[str] = ()
     missing: frozenset[str] | None = None  # None: the usual ones
     encoding: str | None = None
-    learned: Mapping[str, str] = field(default_factory=dict)  # kinds of columns that another file has told
+    learned: Mapping[str, str] = field(default_factory=dict)  # kinds of columns that are known from another file
     signs: Signs = field(default_factory=lambda: Signs())
     drop_missing_target: bool = False
     bins: tuple[float, ...] | None = None
@@ -62,7 +62,7 @@ class Roles:
         return {**self.learned, **kinds} | ({self.weight: "numeric"} if self.weight else {})
 
     def reading(self, ids: Sequence[str] = ()) -> ReadingOptions:
-        """How a file is to be read; columns in ``ids`` keep their texts."""
+        """How a file is read; columns in ``ids`` stay text."""
         from petiole.datasets.advice import OPTIONS
         from petiole.datasets.recognising import ReadingOptions
 
@@ -81,7 +81,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Signs:
-    """The signs of a CSV file, as the options give them."""
+    """The conventions of a CSV file, as given by the options."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -118,7 +118,7 @@ def make_roles(
     )
     for name in roles.categorical:
         if name in roles.numeric:
-            raise WrongInput(f"--nominal {name}: is also named by --numeric; say one of them")
+            raise WrongInput(f"--nominal {name}: is also named by --numeric; leave one of them out")
     for option, names in (("--drop", roles.drop), ("--id", roles.ids)):
         for name in names:
             if name in (target, weight):
@@ -164,7 +164,7 @@ def _read_bins(text: str | None) -> tuple[float, ...] | None:
 
 
 def split_names(values: Iterable[str] | None) -> list[str]:
-    """Names with commas between them; a name with a comma in it is put into double quotes.
+    """Names separated by commas; a name that contains a comma is put into double quotes.
 
     >>> split_names(["a,b", '"c,d"'])
     ['a', 'b', 'c,d']
@@ -184,8 +184,8 @@ class Labelled:
     weights: NDArray[np.float64] | None = None
     left_out: list[str] = field(default_factory=list)  # columns that look like identifiers
     format: dict[str, Any] = field(default_factory=dict)  # how the file was read
-    findings: Sequence[str] = ()  # what there is to say about that
-    ids: dict[str, list[str | None]] = field(default_factory=dict)  # what names the rows
+    findings: Sequence[str] = ()  # notes about that
+    ids: dict[str, list[str | None]] = field(default_factory=dict)  # the columns that identify rows
     row_numbers: list[int] | None = None  # in the file, if some of its rows are left out
 
     @property
@@ -237,9 +237,7 @@ def read_labelled(text: str, roles: Roles) -> Labelled:
     source = find_source(text)
     table = _read_name(source, roles) if source.is_name else _read_file(source, roles)
     if not table.columns:
-        raise WrongInput(
-            f"{table.label} has no other column than {table.target_name!r}: there is nothing to learn from"
-        )
+        raise WrongInput(f"{table.label} has only the column {table.target_name!r}: there are no features")
     return table
 
 
@@ -250,7 +248,7 @@ def _read_file(source: Source, roles: Roles) -> Labelled:
     read = table_of(source, roles, keep_ids=True)
     if roles.target is None:
         named = _name(read.columns)
-        raise WrongInput(f"--target is needed: say which column of {source.label} holds the class; {named}")
+        raise WrongInput(f"--target is required: name the column of {source.label} that holds the class; {named}")
     try:
         table, target, kept = take_target(
             read, roles.target, source.label, drop_missing=roles.drop_missing_target, bins=roles.bins, advice=OPTIONS
@@ -293,7 +291,7 @@ def table_of(source: Source, roles: Roles, *, keep_ids: bool = False) -> ReadTab
 
 
 def unknown_column(option: str, name: str, columns: Iterable[str], label: str) -> WrongInput:
-    """The error about a column that is not there."""
+    """The error about a column that does not exist."""
     from petiole.datasets.reading import nearest
 
     return WrongInput(f"{option} {name}: {label} has no such column; {nearest(name, list(columns))}")
@@ -305,7 +303,7 @@ def _read_name(source: Source, roles: Roles) -> Labelled:
 
     columns, y, description = load_columns(source.text)
     if roles.target not in (None, NAMED_TARGET):
-        raise WrongInput(f"--target {roles.target}: the data set {source.text!r} has its own; leave the option away")
+        raise WrongInput(f"--target {roles.target}: the data set {source.text!r} has its own; leave the option out")
     for name, option in roles.options.items():
         if name not in columns and name != NAMED_TARGET:
             raise unknown_column(option, name, columns, source.text)
@@ -316,7 +314,7 @@ def _read_name(source: Source, roles: Roles) -> Labelled:
 
 
 def with_kind(column: Values, kind: str | None, name: str) -> Values:
-    """The column as the other kind, if that is asked for."""
+    """The column as the other kind, if an option sets it."""
     import numpy as np
 
     from petiole.datasets.cells import NumericBuilder
@@ -335,7 +333,7 @@ def with_kind(column: Values, kind: str | None, name: str) -> Values:
 
 
 def texts_of(column: Values) -> list[str | None]:
-    """The cells as a CSV file would have them; whole numbers without a point."""
+    """The cells as text in a CSV file; whole numbers without a point."""
     from petiole.datasets.columns import Categorical, Dates
 
     if isinstance(column, Categorical):
@@ -360,7 +358,7 @@ def check_several_classes(table: Labelled) -> None:
 
 
 def summarise(table: Labelled, quiet: bool) -> None:
-    """Print what was read, so that the user sees a wrong guess about a column."""
+    """Print a summary of what was read, so that the user can notice a wrong guess about a column."""
     if quiet:
         return
     import numpy as np

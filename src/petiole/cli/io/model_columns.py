@@ -1,4 +1,4 @@
-"""What a fitted model needs of a table: which columns, of which kind, with which categories."""
+"""The columns that a fitted model needs of a table, with their kinds and categories."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISSING, UNKNOWN = -1, -2
 
 
 def canonical(text: str) -> str:
-    """The same spelling for cells that mean the same: 3, 3.0 and 3.00; True and true.
+    """One spelling for cells with the same meaning: 3, 3.0 and 3.00; True and true.
 
     >>> canonical(" 3.0 "), canonical("TRUE"), canonical("Rome")
     ('3', 'true', 'Rome')
@@ -40,7 +40,7 @@ def canonical(text: str) -> str:
 
 
 class Names:
-    """Codes of values by their text: as it is spelled, or else by what it means if that is one value only.
+    """Codes of values by their text: by its spelling, or else by its meaning if that is unambiguous.
 
     >>> Names([1, 2]).codes(["2.0", "1", None, "7"])
     array([ 1,  0, -1, -2])
@@ -86,14 +86,14 @@ class ModelColumn:
         return "date" if self.is_date else "numeric" if self.categories is None else "nominal"
 
     def parse_numbers(self, cells: Sequence[str | None], markers: frozenset[str | None]) -> tuple[Floats, list[int]]:
-        """The numbers that cells are, and where they are none."""
+        """The numbers in cells, and the cells that are not numbers."""
         builder = NumericBuilder(markers, self.number)
         if builder.add(cells) is None:
             return builder.parts[0], []
         return _parse_each(cells, markers | DASHES, self.number.parse)
 
     def parse_dates(self, cells: Sequence[str | None], markers: frozenset[str | None]) -> tuple[Floats, list[int]]:
-        """The dates that cells are, and where they are none; without a spelling of the fit it is found here."""
+        """The dates in cells, and the cells that are not dates; without a spelling of the fit it is found here."""
         if self.date is None:
             found = recognise_dates(Counter(cell for cell in cells if cell is not None and cell not in markers))
             self.date = DateFormat(ISO) if found is None else found[0]
@@ -152,7 +152,7 @@ class ModelColumns:
         return cls(columns, encoder.input_names, format)
 
     def prepare(self, missing: frozenset[str] | None, signs: Signs) -> None:
-        """Learn which cells mean "no value", and the signs in numbers, if they are said anew."""
+        """Set which cells mean "no value", and the conventions of numbers, if options give them."""
         told = missing if missing is not None else self.format.missing
         self.markers = frozenset({*(MISSING_MARKERS if told is None else told), None})
         for column in self.columns:
@@ -163,7 +163,7 @@ class ModelColumns:
                 column.number = NumberFormat(decimal, signs.thousands or "", column.number.unit)
 
     def parsed(self, name: str, column: ModelColumn, cells: Sequence[str | None]) -> tuple[Values, int | None]:
-        """A column of numbers or dates, and where the first cell is that is neither."""
+        """A column of numbers or dates, and the position of the first cell that is neither."""
         parse = column.parse_dates if column.is_date else column.parse_numbers
         values, bad = parse(cells, self.markers)
         made: Values = Dates(values) if column.is_date else Numeric(values)
@@ -175,7 +175,7 @@ class ModelColumns:
         return made, None
 
     def table(self, values: Sequence[Values]) -> Any:
-        """What the model's predict_proba takes."""
+        """The input of the model's predict_proba."""
         if all(isinstance(column, Numeric) for column in values):
             return np.column_stack([column.values for column in values])  # type: ignore[union-attr]
         names = self.names or [f"x{position}" for position in range(len(values))]
@@ -203,8 +203,8 @@ class ModelColumns:
     def notes(self) -> list[str]:
         """A line for each column with values that the model has not seen."""
         unseen = [
-            f"note: {name}: {count:,} rows have a value the model has not seen (such as {self.example[name]!r}); it "
-            "counts as missing"
+            f"note: {name}: {count:,} rows have a value that the model has not seen (such as {self.example[name]!r}); "
+            "it counts as missing"
             for name, count in self.unseen.items()
         ]
         unread = [
@@ -222,7 +222,7 @@ def _are_texts(categories: NDArray[Any] | None) -> bool:
 def with_inner_classifiers(model: Any) -> Iterator[Any]:
     """A fitted classifier and those inside it, from the outside in.
 
-    A wrapper has the fitted classifier that it asks as ``estimator_``, scikit-learn's FrozenEstimator as ``estimator``.
+    A wrapper has its fitted classifier as ``estimator_``, scikit-learn's FrozenEstimator as ``estimator``.
     """
     from sklearn.frozen import FrozenEstimator
 

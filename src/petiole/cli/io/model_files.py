@@ -1,4 +1,4 @@
-"""Tables and model files told apart by how they begin, for those who give one where the other is wanted."""
+"""Recognises tables and model files by their first bytes, for errors if one is passed where the other is expected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOOKED_AT = 4096
 
 
 def refuse_table(path: str) -> None:
-    """Raise if what is to be a model is a table, or the name of a data set."""
+    """Raise an error if a table or the name of a data set is passed as a model."""
     file = Path(path)
     if not file.exists() and not file.suffix:
         raise WrongInput(f"{path}: there is no such file; the first argument is a model file, written by petiole fit")
@@ -27,7 +27,7 @@ def is_model(first: bytes) -> bool:
 
 
 def refuse_model(path: Path) -> None:
-    """Raise if what is to be a table is a model."""
+    """Raise an error if a model is passed as a table."""
     if path.is_file() and is_model(_first_bytes(path)):
         raise WrongInput(f"{path}: is a model file, not a table; the model comes first and the rows second")
 

@@ -1,4 +1,4 @@
-"""Where answers go: CSV, Parquet, Arrow or JSON, to standard output or to a file that appears when it is complete."""
+"""Outputs: CSV, Parquet, Arrow or JSON, to standard output or to a file that appears when it is complete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS = {
 
 @contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to that takes its place at the end; after an error the place is as it was.
+    """A file that replaces the target when it is complete; after an error the target is as it was.
 
     As :func:`petiole.files.atomic.complete_file`, with errors in the words of the command line.
     """
@@ -49,7 +49,7 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def format_of(output: str | None, wanted: str | None) -> str:
-    """The format that is asked for, or that the name of the file stands for; CSV on standard output."""
+    """The format that is requested, or that follows from the name of the file; CSV on standard output."""
     known = sorted(set(FORMATS.values()))
     if wanted is not None:
         if wanted not in known:
@@ -63,7 +63,7 @@ def format_of(output: str | None, wanted: str | None) -> str:
     if ending is None:
         if Path(str(output)).exists() and not Path(str(output)).is_file():
             return "csv"
-        raise WrongInput(f"--output {output}: end its name with one of {', '.join(FORMATS)}, or say --format")
+        raise WrongInput(f"--output {output}: end its name with one of {', '.join(FORMATS)}, or use --format")
     return FORMATS[ending]
 
 
@@ -156,7 +156,7 @@ def _as_list(column: Any) -> list[Any]:
 
 @contextmanager
 def open_sink(output: str | None, wanted: str | None, names: list[str]) -> Iterator[Any]:
-    """Something with ``write(columns)`` that keeps rows in the format asked for."""
+    """A sink with ``write(columns)`` that writes rows in the requested format."""
     kind = format_of(output, wanted)
     with _open_output(output, kind) as file:
         packed = gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") if str(output).endswith(".gz") else None

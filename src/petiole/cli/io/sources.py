@@ -1,4 +1,4 @@
-"""Where data come from: a file, standard input or a data set's name; and the bytes, text and columns of it."""
+"""Inputs: a file, standard input or the name of a data set; and their bytes, text and columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Source:
 
 
 def find_source(text: str) -> Source:
-    """A file if there is one; else a name, unless it looks like a path."""
+    """A file if it exists; otherwise a name, unless it looks like a path."""
     if text == STANDARD_INPUT:
         return Source(text)
     path = Path(text)
@@ -58,7 +58,7 @@ def find_source(text: str) -> Source:
 
 
 class Stream(io.RawIOBase):
-    """A file that may not be able to go back, after some bytes of it have been looked at."""
+    """A file that may not be seekable, of which some bytes have been read."""
 
     def __init__(self, first: bytes, rest: BinaryIO) -> None:
         self._first, self._rest = first, rest
@@ -67,7 +67,7 @@ class Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # what is there now: a pipe may have more later, and an answer is wanted before that
+        # what is available now: a pipe may have more later, but must not delay the answer
         data = self._first[: len(buffer)] or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
         self._first = self._first[len(data) :] if self._first else b""
         buffer[: len(data)] = data
@@ -76,7 +76,7 @@ class Stream(io.RawIOBase):
 
 @dataclass
 class Opened:
-    """An open file: what it begins with, all of it from the start, and how much of it has been read."""
+    """An open file: its first bytes, its whole contents, and how much of it has been read."""
 
     source: Source
     first: bytes
@@ -96,7 +96,7 @@ class Opened:
 
 
 def open_source(source: Source) -> Opened:
-    """Open a file or standard input and look at its first bytes."""
+    """Open a file or standard input and read its first bytes."""
     if source.is_standard_input:
         if sys.stdin.isatty():
             raise WrongInput("-: standard input is a terminal; pipe a file into the command")
@@ -152,4 +152,4 @@ def check_encoding(encoding: str) -> None:
     try:
         codecs.lookup(encoding)
     except LookupError:
-        raise WrongInput(f"--encoding {encoding}: is not known; try latin-1, cp1252 or utf-16") from None
+        raise WrongInput(f"--encoding {encoding}: is unknown; try latin-1, cp1252 or utf-16") from None

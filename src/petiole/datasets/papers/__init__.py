@@ -1,4 +1,4 @@
-"""Data sets as the papers used them: their classes, rows, codings and splits, as far as the texts say."""
+"""Data sets as the papers used them: their classes, rows, codings and splits, as far as the texts describe them."""
 
 from petiole.datasets.papers.geurts import GEURTS, GrowPruneTest, geurts
 from petiole.datasets.papers.kdd98 import Mailing, kdd98, kdd98_gift_history

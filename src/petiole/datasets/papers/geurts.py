@@ -29,7 +29,7 @@ class Sizes:
 
     @property
     def rows(self) -> int:
-        """All that is taken of the set."""
+        """The number of rows that are used."""
         return self.grow + self.prune + self.test
 
 
@@ -58,7 +58,7 @@ def geurts(name: str, repetition: int = 0, random_state: int = 0) -> GrowPruneTe
     Section 3: "Each dataset is first randomly split into two parts: a learning set LS and a test set TS. The test sets
     are kept fixed [...]. Then each LS, is further partitioned into two sets: a growing set, GS, [...] and a pruning
     set, PS [...]. This latter step is repeated 10 times for each data set". For satellite and pendigits the sizes are
-    those of the UCI training and test files, so their test sets are these files. Two-norm is drawn anew
+    those of the UCI training and test files, so their test sets are these files. Two-norm is generated
     (:func:`petiole.datasets.make_two_norm`); of letter, 5,000 of the 20,000 rows are drawn.
 
     Parameters
@@ -68,7 +68,7 @@ def geurts(name: str, repetition: int = 0, random_state: int = 0) -> GrowPruneTe
     repetition : int, default=0
         Which partition of the learning set; the paper has ten.
     random_state : int, default=0
-        Decides on the rows taken and on the test set.
+        Determines the rows taken and the test set.
 
     Returns
     -------

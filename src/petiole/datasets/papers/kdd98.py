@@ -22,7 +22,7 @@ ROWS = {LEARNING: 95_412, VALIDATION: 96_367}
 KEY = "CONTROLN"
 NUMBERS = ("INCOME", "FISTDATE", "LASTDATE", "NGIFTALL", "NUMPROM", "RFA_2F")
 NAMES = ("RFA_2A", "PEPSTRFL")
-# Gifts in answer to the last 22 promotions before that of the contest.
+# Gifts in response to the last 22 promotions before that of the contest.
 ANSWERS = tuple(f"RAMNT_{number}" for number in range(3, 25))
 BLANK: frozenset[Cell] = frozenset({"", "."})
 
@@ -39,8 +39,8 @@ def kdd98(folder: str | Path, *, check_size: bool = True) -> Mailing:
 
     "The training set consists of 95412 records [...]. The test set consists of 96367 records [...] we use the standard
     training set/test set division. All examples in the training set are used as training data for the learning
-    algorithms, with seven fields as attributes" (section 3). The paper does not say which seven. This list is from
-    memory (see the provenance page): INCOME, FISTDATE, LASTDATE, PGIFT (= NGIFTALL / NUMPROM), RFA_2F, RFA_2A,
+    algorithms, with seven fields as attributes" (section 3). The paper does not name the seven. They are taken to be
+    (see the provenance page): INCOME, FISTDATE, LASTDATE, PGIFT (= NGIFTALL / NUMPROM), RFA_2F, RFA_2A,
     PEPSTRFL.
 
     Parameters
@@ -69,11 +69,10 @@ def kdd98(folder: str | Path, *, check_size: bool = True) -> Mailing:
 
 
 def kdd98_gift_history(folder: str | Path) -> tuple[Floats, Floats]:
-    """Read what people gave before, for a model of how much they will give.
+    """Read earlier gifts, for a model of the amount of the next one.
 
-    Zadrozny & Elkan (2001) use "a simple linear regression described by" a report of theirs. Its regressors are, from
-    memory (see the provenance page), LASTGIFT and the mean gift in answer to the last 22 promotions (RAMNT_3 to
-    RAMNT_24).
+    Zadrozny & Elkan (2001) use "a simple linear regression described by" a report of theirs. Its regressors are
+    LASTGIFT and the mean gift in response to the last 22 promotions, RAMNT_3 to RAMNT_24 (see the provenance page).
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def _read(folder: Path, file: str, wanted: Iterable[str]) -> dict[str, list[str]
             raise ValueError(f"{name}, line 1: there is no column {column!r}: is this {file} of the KDD Cup 1998?")
     rows = list(_pick(records, [header.index(column) for column in wanted], len(header), name))
     if not rows:
-        raise ValueError(f"{name}: there is a header but no row: get the whole file")
+        raise ValueError(f"{name}: there is a header but no rows: get the whole file")
     return {column: list(cells) for column, cells in zip(wanted, zip(*rows, strict=True), strict=True)}
 
 
@@ -116,7 +115,7 @@ def _pick(records: Iterator[list[str]], places: list[int], n_columns: int, name:
             continue
         if len(cells) != n_columns:
             raise ValueError(
-                f"{Place(name, number)}: {len(cells)} cells, but the header names {n_columns}: mend the line"
+                f"{Place(name, number)}: {len(cells)} cells, but the header names {n_columns}: correct the line"
             )
         yield [cells[place].strip() for place in places]
 
@@ -170,7 +169,7 @@ def _numbers(cells: list[str], file: str, column: str) -> Floats:
     builder = NumericBuilder(BLANK)
     bad = builder.add(cells)
     if bad is not None:
-        raise ValueError(f"{Place(file, bad + 2, column)}: {cells[bad]!r} is not a number: mend the line")
+        raise ValueError(f"{Place(file, bad + 2, column)}: {cells[bad]!r} is not a number: correct the line")
     return builder.parts[0]
 
 

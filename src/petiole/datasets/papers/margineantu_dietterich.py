@@ -6,8 +6,8 @@ from petiole._validation import check_choice
 from petiole.datasets.description import Loaded
 from petiole.datasets.loading import load
 
-# Section 1.6 names these ten in its text; keys are its names. Which abalone was used is not said: there are 28 numbers
-# of rings, and the three groups that the UCI notes describe.
+# Section 1.6 names these ten in its text; keys are its names. The version of abalone is not stated: there are 28
+# numbers of rings, and the three groups that the UCI notes describe.
 MARGINEANTU_DIETTERICH = {
     "abalone": "abalone-3class",
     "audiology": "audiology",
@@ -20,7 +20,7 @@ MARGINEANTU_DIETTERICH = {
     "wine": "wine",
     "zoo": "zoo",
 }
-# The other six stand in a picture only (Figure 1.5). They are probably among these, a guess of the data folder.
+# The other six appear in a picture only (Figure 1.5). They are probably among these, which is our guess.
 MARGINEANTU_DIETTERICH_PROBABLY = (
     "autos",
     "bupa",

@@ -56,8 +56,8 @@ NIELSEN = {
     "zoo": Problem("zoo", 61, 16, ("mammal", "bird")),
 }
 
-# Footnote 7 gives the first; the others follow its "fairly natural progression" and are ours. What is not named
-# here is numbered in sorted order, which for two values is the only order there is.
+# Footnote 7 gives the first; the others follow its "fairly natural progression" and are ours. Values that are not
+# named here is numbered in sorted order, which for two values is the only order there is.
 REFLEX = {"absent": 0, "elevated": 1, "normal": 2}
 NORMALITY = {"lt-norm": 0, "norm": 1, "gt-norm": 2}
 PROGRESSIONS = {
@@ -86,7 +86,7 @@ def nielsen(name: str) -> Loaded:
     classes were selected based on a combination of having a higher number of examples and/or having a higher
     confusion rate than other classes."
 
-    What the paper leaves open was settled by its Table 1, whose N every problem has:
+    Where the paper leaves something open, we chose what gives the N of its Table 1:
 
     - Class numbers are those of the UCI documentation; they begin with 1, and with 0 in vowel, as in its file. N does
       not settle iris, segment and vowel, whose classes are equally large. These pairs were chosen because EB-PETs come

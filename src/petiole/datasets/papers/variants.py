@@ -1,4 +1,4 @@
-"""What the papers did to data sets: rows and columns taken, names turned into numbers."""
+"""The papers' changes to data sets: selected rows and columns, names as numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from petiole.datasets.frames import make_frame
 
 
 def columns_of(loaded: Loaded) -> dict[str, Values]:
-    """Take the frame of a data set apart again."""
+    """The columns of the frame of a data set."""
     frame = nw.from_native(loaded.X, eager_only=True)
     kinds = loaded.description.kinds
     return {name: _column(frame[name], kinds[name]) for name in frame.columns}
@@ -53,7 +53,7 @@ def rebuild(loaded: Loaded, columns: Mapping[str, Values], rows: NDArray[Any], n
 
 
 def complete_rows(columns: Mapping[str, Values]) -> NDArray[np.bool_]:
-    """Say which rows have no missing value."""
+    """Mark rows without missing values."""
     return ~np.any([column.is_missing for column in columns.values()], axis=0)
 
 
@@ -76,7 +76,7 @@ def _n_distinct(column: Values) -> int:
 
 
 def among(y: NDArray[Any], classes: Iterable[str]) -> NDArray[np.bool_]:
-    """Say which labels are of the classes."""
+    """Mark labels that are among the classes."""
     return np.isin(y, list(classes))
 
 

@@ -34,8 +34,8 @@ def zhang_names(least_rows: int = 0, most_rows: int | None = None) -> list[str]:
 def zhang(name: str) -> Loaded:
     """Load a data set as the paper used it: "A missing value is treated as a separate attribute value" (section 4.1).
 
-    A categorical feature with missing values gets the category "(missing)". What the paper did with missing numbers is
-    not said; they stay missing, and ``missing="separate"`` of the classifiers gives them a branch of their own.
+    A categorical feature with missing values gets the category "(missing)". The paper does not mention missing
+    numbers; they stay missing, and ``missing="separate"`` of the classifiers gives them a branch of their own.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ PAIR_HEADER = ["published", "ours", "difference"]
 AGREEMENT_HEADER = [
     "same sign",
     "same verdict",
-    "significant there, confirmed",
+    "significant in the paper, confirmed",
     "opposite verdict",
     "median difference",
 ]

@@ -45,16 +45,18 @@ def render(found: Mapping[str, list[Agreement] | None], picture: str | None = No
     groups = [group for several in run.values() for group in several]
     same, n = sum(group.same_sign for group in groups), sum(group.n_signs for group in groups)
     parts = [
-        "# The papers' experiments, run again",
+        "# The papers reproduced",
         "<!-- Made by `python -m petiole reproduce summary`: do not edit. -->",
-        f"**Of {n} published comparisons of two methods that print tells apart, {same} point the same way here.** A "
-        "comparison is one of two methods under one metric on one data set, or on all of them where the paper gives "
-        "only a count. Those of one table are not independent of each other; by chance half would point the same way.",
-        *([f"![Share of comparisons that point the same way, by paper]({picture})"] if picture else []),
+        f"**Of {n} published comparisons in which the printed scores of two methods differ, {same} have the same "
+        "better method here.** A comparison is between two methods under one metric on one data set, or on all data "
+        "sets where the paper gives only a count. The comparisons of one table are not independent of each other; by "
+        "chance, half would agree.",
+        *([f"![Share of comparisons with the same better method, by paper]({picture})"] if picture else []),
         _overview(run, missing),
-        "“Significant there, confirmed” counts the differences that are significant in the paper, and those of them "
-        "that are significant here in the same direction; a paper without tests has none. Each page tells what is "
-        "done as printed, what the paper leaves open, and where it does not come out.",
+        "“Significant in the paper, confirmed” counts the differences that are significant in the paper, and those "
+        "of them "
+        "that are significant here in the same direction; a paper without tests has none. Each page describes what "
+        "is done as in the paper, what the paper leaves open, and which results differ.",
     ]
     for name, several in run.items():
         parts += [f"## [{name}]({name}.md)", _details(several)]
@@ -66,7 +68,7 @@ def _overview(run: Mapping[str, list[Agreement]], missing: Sequence[str]) -> str
     rows += [[name, "not run", "", ""] for name in missing]
     everything = [group for several in run.values() for group in several]
     rows.append(["**all**", *_totals(everything)])
-    return as_markdown(["paper", "same better method", "significant there, confirmed", "opposite verdict"], rows)
+    return as_markdown(["paper", "same better method", "significant in the paper, confirmed", "opposite verdict"], rows)
 
 
 def _totals(groups: Sequence[Agreement]) -> list[str]:
@@ -83,7 +85,9 @@ def _totals(groups: Sequence[Agreement]) -> list[str]:
 
 def _details(groups: Sequence[Agreement]) -> str:
     rows = [[group.name, *_totals([group])] for group in groups]
-    return as_markdown(["comparison", "same better method", "significant there, confirmed", "opposite verdict"], rows)
+    return as_markdown(
+        ["comparison", "same better method", "significant in the paper, confirmed", "opposite verdict"], rows
+    )
 
 
 def _draw(run: Mapping[str, list[Agreement]], path: Path) -> bool:

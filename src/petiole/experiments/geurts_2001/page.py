@@ -184,10 +184,10 @@ def render(results: Results, study: dict[str, Floats] | None, pictures: dict[str
         "# Geurts (2001): dual perturb and combine",
         f"<!-- Made by `python -m petiole reproduce {NAME}`: do not edit. -->",
         _introduction(results),
-        "## In short",
+        "## Summary",
         _summary(results, study),
         *_picture(pictures, "errors", "Errors of the four methods on each data set, published and ours"),
-        "## What is the same and what is not",
+        "## What is done as in the paper, and what differs",
         _protocol(),
         _data_table(results),
         "## Table 2: errors",
@@ -212,8 +212,9 @@ def _introduction(results: Results) -> str:
     state = f"{n_trials} of the paper's {TRIALS} divisions" if n_trials < TRIALS else f"all {TRIALS} divisions"
     lines = [
         f"{len(results.data_sets)} of the paper's nine data sets, {state} into growing and pruning set, a tree and 25 "
-        f"bagged trees: {n_cells} cells, computed with petiole {', '.join(results.versions)}. One after the other they "
-        f"took {results.mean_seconds * n_cells / 60:.1f} minutes. Omib and VST are the author's own data; Dig44 is not "
+        f"bagged trees: {n_cells} cells, computed with petiole {', '.join(results.versions)}. One after another they "
+        f"took {results.mean_seconds * n_cells / 60:.1f} minutes. Omib and VST are the author's own data; Dig44 is "
+        "not "
         "among ours.",
     ]
     if n_trials < TRIALS:
@@ -235,7 +236,8 @@ def _summary(results: Results, study: dict[str, Floats] | None) -> str:
     opposite = sum(one.opposite_mark for one in table_2)
     rows = [[one.name, *one.cells()] for one in found]
     text = (
-        f"The same method is better here in {same} of {signs} comparisons of table 2. Of the {significant} differences "
+        f"The same method is better here in {same} of {signs} comparisons of table 2. Of the {significant} "
+        "differences "
         f"that are significant there (unpaired t-tests at {ALPHA} from the printed means and deviations; the paper "
         f"itself has no tests), {confirmed} are significant here in the same direction and {opposite} in the other."
     )
@@ -255,10 +257,10 @@ def _distance(results: Results) -> str:
                 scores = f"{compared.published} % there, {compared.ours:.2f} % here"
                 far.append(f"{title} on {name} ({scores}{_levels(results, title, name)})")
     text = (
-        "Where the test set is drawn at random, the paper's and ours are not the same rows, and both studies have only "
-        f"one. The difference of two such draws stays within two standard errors for {n - len(far)} of {n} errors"
+        "Where the test set is drawn at random, the paper's rows are not ours, and both studies have only one draw. "
+        f"The difference is within two standard errors of two such draws for {n - len(far)} of {n} errors"
     )
-    return f"{text}. Beyond it: {'; '.join(far)}." if far else f"{text}."
+    return f"{text}. Beyond that: {'; '.join(far)}." if far else f"{text}."
 
 
 def _levels(results: Results, title: str, name: str) -> str:
@@ -289,14 +291,14 @@ def _protocol() -> str:
             "",
             "What the paper leaves open, and what is done here:",
             "",
-            "- How trees are grown: by information gain, until leaves are pure (from memory and not checked: the "
-            "paper's reference has a normalised gain).",
+            "- How trees are grown: by information gain, until leaves are pure (written from memory and not checked: "
+            "the paper's reference has a normalised gain).",
             "- How a tree is pruned: of the trees on the cost-complexity path the one with the least error on the "
             "pruning set.",
             '- "Pruned in a combined fashion": one price per leaf for all bagged trees, judged by the error of their '
             "mean (`petiole._tree.pruning.prune_together`).",
             "- Probabilities of leaves are frequencies.",
-            "- Golden section starts from [0, 3] and also tries 0; of equals the smallest λ wins.",
+            "- Golden section starts from [0, 3] and also tries 0; in a tie the smallest λ wins.",
         ]
     )
 
@@ -329,7 +331,7 @@ def _errors_table(results: Results) -> str:
                 ]
             )
     rows.sort(key=lambda row: results.data_sets.index(row[0]))
-    header = ["data set", "method", "published", "ours", "difference", "chance of the test set"]
+    header = ["data set", "method", "published", "ours", "difference", "variation of the test set"]
     return (
         "Errors in per cent ± standard deviations over divisions. The last column has two standard errors of the "
         f"difference between two test sets.\n\n{as_markdown(header, rows)}"
@@ -349,8 +351,8 @@ def _noise_table(results: Results) -> str:
         rows.append(cells)
     header = ["data set", "λ, DT: published", "ours", "λ, bagging: published", "ours", "leaves, DT", "leaves, bagging"]
     return (
-        "The error on a pruning set is a step function of λ with many plateaus, so λ scatters much where little "
-        f"depends on it.\n\n{as_markdown(header, rows)}"
+        "The error on a pruning set is a step function of λ, so λ varies a lot where the error hardly depends on "
+        f"it.\n\n{as_markdown(header, rows)}"
     )
 
 
@@ -364,9 +366,9 @@ def _exact_table(results: Results) -> str:
         rows.append(row)
     header = ["data set", "DT: product", "exact", "bagging: product", "exact"]
     return (
-        "The paper multiplies the probabilities of the tests on a path, as if each met noise of its own; that is not "
-        "what perturbing the features gives where a feature is tested twice. Errors in per cent with the product "
-        f"and with the exact probability, each with λ of its own:\n\n{as_markdown(header, rows)}"
+        "The paper multiplies the probabilities of the tests on a path, as if each had its own noise, which differs "
+        "from perturbing the features if a feature is tested twice. Errors in per cent with the product "
+        f"and with the exact probability, each with its own λ:\n\n{as_markdown(header, rows)}"
     )
 
 
@@ -378,7 +380,7 @@ def _figures(study: dict[str, Floats] | None, pictures: dict[str, str]) -> list[
     rows = [[text, "yes" if holds else "**no**"] for text, holds in statements(study)]
     return [
         "## Figures 2 to 4",
-        "The paper's two-dimensional problem stands in a picture only; it has equally large classes and no "
+        "The paper shows its two-dimensional problem only in a picture; it has equally large classes and no "
         "uncertainty. Ours is a square with a sine curve between the classes. As in the paper: "
         f"{sizes['n_sets']} trees from learning sets of {sizes['set_size']} rows out of a pool of "
         f"{sizes['n_pool']:,}, {sizes['n_test']:,} test rows. The error is least at λ = {best:g} here, at 0.25 in the "

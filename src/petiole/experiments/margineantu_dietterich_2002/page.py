@@ -103,10 +103,10 @@ def render(stored: Stored, pictures: dict[str, str]) -> str:
         "# Margineantu & Dietterich (2002): lazy option trees against bagged trees",
         f"<!-- Made by `python -m petiole reproduce {NAME}`: do not edit. -->",
         _introduction(stored),
-        "## In short",
+        "## Summary",
         _summary(stored),
         *_picture(pictures, "bars", "Figure 1.5: wins of B-LOTs, ties and wins of B-PETs on each data set"),
-        "## What is the same and what is not",
+        "## What is done as in the paper, and what differs",
         _protocol(),
         "## Figure 1.5: data sets",
         _data_sets_table(stored.costs),
@@ -114,7 +114,7 @@ def render(stored: Stored, pictures: dict[str, str]) -> str:
         _single_tree(stored.costs),
         "## Cost models",
         _models_table(stored.costs),
-        "## Why: what the probabilities are worth",
+        "## The quality of the probabilities",
         _quality(stored.costs),
         "## Other versions of the data",
         _readings(stored.readings),
@@ -154,15 +154,14 @@ def _summary(stored: Stored) -> str:
     signs = {name: count(results, name, MAIN_PAIR).sign for name in results.data_sets}
     against = [name for name, sign in signs.items() if sign < 0]
     text = (
-        f"The paper: on all data sets but lung-cancer {B_LOTS} have noticeably more wins than {B_PETS}. Here they have "
+        f"The paper: on all data sets but lung-cancer {B_LOTS} have noticeably more wins than {B_PETS}. Here they "
+        "have "
         f"more wins on {sum(sign > 0 for sign in signs.values())} of {len(signs)} data sets and fewer on "
         f"{', '.join(against) or 'none'}. Over all data sets: {total(results, MAIN_PAIR)} (wins / ties / losses of "
         f"{B_LOTS})."
     )
     rows = [[one.name, f"{one.same_sign} of {one.n_signs}"] for one in _agreements(stored)]
-    note = (
-        "The bars of figure 1.5 carry no numbers, so signs are all that can be compared; the text has no tests of them."
-    )
+    note = "The bars of figure 1.5 have no numbers, so only signs can be compared; the text does not test them."
     table = as_markdown(["comparison", AGREEMENT_HEADER[0]], rows)
     return "\n\n".join([text, table, note, *_readings_in_short(stored)])
 
@@ -193,11 +192,12 @@ def _protocol() -> str:
             "What the paper leaves open, and what is done here:",
             "",
             "- The parameters in experiment 2. Those of experiment 1 are taken; MinLeaf 10 is tried below.",
-            f"- Six of the sixteen data sets are named in a picture only. Here they are {', '.join(FROM_MEMORY)}; this "
-            "list is from memory and not checked, and they are not counted above.",
+            f"- Six of the sixteen data sets are named only in a picture. Here they are {', '.join(FROM_MEMORY)}; "
+            "this list was written from memory and not checked, and they are not counted above.",
             "- Folds have their share of each class.",
-            "- Which single tree: C4.5 as published, pruned, with the frequencies of leaves.",
-            "- Missing values: C4.5's fractions in trees; in a lazy tree a row with a missing value fails the tests on "
+            "- The single tree: C4.5 as published, pruned, with the frequencies of leaves.",
+            "- Missing values: C4.5's fractions in trees; in a lazy tree a row with a missing value fails the tests "
+            "on "
             "it, and a feature missing in the query is not used.",
         ]
     )
@@ -247,7 +247,7 @@ def _single_tree(results: Results) -> str:
     header = ["", "tests", "data sets with more wins / as many / fewer", "data sets with a smaller log-loss"]
     return (
         'Section 1.1: "In either case, B-PETs and B-LOTs give much better performance than a single decision tree." '
-        "Against C4.5, pruned, with the frequencies of its leaves; the tests decide above.\n\n"
+        "Against C4.5, pruned, with the frequencies of its leaves; the tests are those above.\n\n"
         + as_markdown(header, rows)
     )
 
@@ -255,8 +255,9 @@ def _single_tree(results: Results) -> str:
 def _models_table(results: Results) -> str:
     rows = [[model, *(str(total(results, pair, (model,))) for pair in results.methods)] for model in COST_MODELS]
     return (
-        "Over all data sets and folds. M1 to M4 differ by a factor only; M5 makes it dear to overlook rare classes, M6 "
-        f"cheap; M7 and M8 charge for right answers, too.\n\n{as_markdown(['cost model', *results.methods], rows)}"
+        "Over all data sets and folds. M1 to M4 differ by a factor only; M5 makes it expensive to overlook rare "
+        "classes, M6 cheap; with M7 and M8 correct decisions have costs, too.\n\n"
+        f"{as_markdown(['cost model', *results.methods], rows)}"
     )
 
 
@@ -273,10 +274,10 @@ def _quality(results: Results) -> str:
         rows.append(row)
     told = ", ".join(f"{n} by the {judged}" for judged, n in agree.items())
     return (
-        f"Means over folds of {' · '.join(sources)}; log-loss in bits, floored at 0.001. On how many of "
-        f"{len(results.data_sets)} data sets the method with more wins is also the better one of {B_LOTS} and "
-        f"{B_PETS}: {told}.\n\nLaplace's correction adds a row of every class to each leaf of a few rows. With many "
-        f"classes and few rows that draws {B_PETS} far towards equal probabilities, and their decisions suffer; the "
+        f"Means over folds of {' · '.join(sources)}; log-loss in bits, floored at 0.001. Of {B_LOTS} and {B_PETS}, "
+        f"the method with more wins is also the better one on so many of {len(results.data_sets)} data sets: "
+        f"{told}.\n\nLaplace's correction adds a row of every class to each leaf of a few rows. With many "
+        f"classes and few rows, this pulls {B_PETS} far towards equal probabilities, and their decisions suffer; the "
         "lazy trees' leaves have no correction. Where there are many rows for each class this costs little, and the "
         f"lazy trees' tiny leaves cost more.\n\n{as_markdown(['data set', *JUDGED], rows)}"
     )
@@ -293,8 +294,9 @@ def _readings(results: Results | None) -> str:
         rows.append([name, *sizes, verdict, str(counts), _direction(counts)])
     header = ["data set", "rows", "classes", "published", MAIN_PAIR, "more wins here"]
     return (
-        "The paper does not say which abalone it has, nor whether it took the whole of those sets that come in several "
-        f"files. Other readings, {len(results.trials)} of {FOLDS} folds:\n\n{as_markdown(header, rows)}"
+        "The paper does not say which version of abalone it uses, or whether it uses all files of data sets that "
+        f"come in several. Other interpretations, {len(results.trials)} of {FOLDS} folds:\n\n"
+        f"{as_markdown(header, rows)}"
     )
 
 
@@ -336,16 +338,17 @@ def _gaussians(results: Results | None, pictures: dict[str, str]) -> list[str]:
     header = [
         "means",
         "method",
-        "RMSE to the truth",
+        "RMSE to the true probability",
         "rank correlation",
         "nine tenths of estimates",
         "off by more than 0.2",
     ]
     said = [[text, numbers, "yes" if holds else "**no**"] for text, numbers, holds in statements(results)]
     return [
-        "Two Gaussians with spread 1, equally likely, 1,000 rows and 1,000 queries, "
-        f"{len(results.trials)} draws. The paper draws its densities (figure 1.2) without saying how far apart they "
-        f"are; with means 0.5 apart {B_PETS} keep to the range from 0.3 to 0.7 that it reports, so the verdicts are "
+        "Two equally likely Gaussians with standard deviation 1, 1,000 rows and 1,000 queries, "
+        f"{len(results.trials)} draws. The paper draws its densities (figure 1.2) but does not say how far apart "
+        f"they are; with means 0.5 apart {B_PETS} keep to the range from 0.3 to 0.7 that it reports, so the verdicts "
+        "are "
         f"for that. Tried: {', '.join(SEPARATIONS)}.",
         *_picture(pictures, "gaussians", "Figures 1.2 to 1.4: densities, and estimates beside true probabilities"),
         as_markdown(header, rows),

@@ -74,7 +74,7 @@ def write(database: str | os.PathLike[str], page: str | os.PathLike[str]) -> Pat
     tried = nielsen_2004_readings_page.section(database)
     return write_page(
         page,
-        f"{render(results, shown, _read_timed(database))}\n\n## What we tried where it does not come out\n\n{tried}",
+        f"{render(results, shown, _read_timed(database))}\n\n## What we tried where the results differ\n\n{tried}",
     )
 
 
@@ -128,12 +128,12 @@ def render(results: Results, picture: str | None = None, timed: Results | None =
         "# Nielsen (2004): MOB-ESP and other improvements in probability estimation",
         "<!-- Made by `python -m petiole reproduce nielsen-2004`: do not edit. -->",
         _introduction(results, timed),
-        "## In short",
+        "## Summary",
         _summary(results),
     ]
     if picture is not None:
         parts.append(f"![Published scores beside ours, a point per data set and method]({picture})")
-    parts += ["## What is the same and what is not", _protocol(results), _data_table(results)]
+    parts += ["## What is done as in the paper, and what differs", _protocol(results), _data_table(results)]
     for number, first, second in TABLES:
         parts += _by_data_set(results, number, first, second)
     parts += ["## Tables 3, 4 and 5: wins, ties and losses", _counts(results)]
@@ -184,7 +184,8 @@ def _introduction(results: Results, timed: Results | None) -> str:
     ]
     if n_trials < TRIALS:
         lines.append(
-            f"**This is not the whole experiment.** With {n_trials} trials fewer differences are significant than with "
+            f"**This is not the whole experiment.** With {n_trials} trials fewer differences are significant than "
+            "with "
             f"{TRIALS}, so verdicts are to be read with care. `python -m petiole reproduce nielsen-2004` goes on."
         )
     if missing:
@@ -195,15 +196,17 @@ def _introduction(results: Results, timed: Results | None) -> str:
 def time_spent(results: Results, timed: Results | None) -> str:
     """How long it took by the clock, and how much processor time the whole experiment takes."""
     clock = (
-        f"By the clock, other work on the machine included, the cells took {results.total_seconds / 60:.1f} minutes."
+        f"In elapsed time, including other work on the machine, the cells took {results.total_seconds / 60:.1f} "
+        "minutes."
     )
     if timed is None:
         return clock
     each = float(timed.tables["processor_seconds"].mean())
     minutes = each * TRIALS * len(SOURCES) * len(results.methods) / 60
     return (
-        f"{clock} Measured apart, an ensemble takes {each:.3f} s of processor time to grow and to judge, and the whole "
-        f"experiment {minutes:.1f} minutes: {minutes / N_CORES:.1f} on {N_CORES} cores that are free."
+        f"{clock} Measured separately, an ensemble takes {each:.3f} s of processor time to grow and evaluate, and the "
+        "whole "
+        f"experiment {minutes:.1f} minutes: {minutes / N_CORES:.1f} on {N_CORES} free cores."
     )
 
 
@@ -221,8 +224,9 @@ def _summary(results: Results) -> str:
     whole = Agreement.of(everything)
     rows.append(["all", "", *whole.cells()[:-1], ""])
     text = (
-        f"Where the paper's printed scores tell two methods apart, the same one is better here in {whole.same_sign} of "
-        f"{whole.n_signs} comparisons. Of the {whole.n_significant} differences that are significant there, "
+        f"Where the paper's printed scores of two methods differ, the same method is better here in {whole.same_sign} "
+        "of "
+        f"{whole.n_signs} comparisons. Of the {whole.n_significant} differences that are significant in the paper, "
         f"{whole.confirmed} are significant here in the same direction, {whole.opposite_mark} are significant in the "
         "other direction, and the rest are ties here."
     )
@@ -244,11 +248,13 @@ def _in_words(results: Results) -> str:
     voting = confirmed(f"table 2, ΔAcc: {EB_PETS} against {B_PETS}", f"table 6, ΔAcc: {MOB_ESP} against {EB_PETS}")
     better = sum(one.difference < 0 for _, one in compare_scores(results, "mse", B_PETS))
     return (
-        "Of the significant differences are confirmed, in words: MOB-ESP against EB-PETs, quality of the probabilities "
+        "These shares of the significant differences are confirmed. MOB-ESP against EB-PETs, quality of the "
+        "probabilities "
         f"(0/1-MSE and AvLL): {mob}. EB-PETs against B-PETs, quality: {enhanced}; ranking (AULC): {ranking}. "
-        f"What the probabilities do to the accuracy of the vote: {voting}. B-PETs, the baseline, have a lower 0/1-MSE "
-        f"here than in print on {better} of {len(results.data_sets)} data sets, which leaves less to gain on it; the "
-        "last section tells what was tried to find out why."
+        f"The effect of the probabilities on the accuracy of the vote: {voting}. B-PETs, the baseline, have a lower "
+        "0/1-MSE "
+        f"here than in print on {better} of {len(results.data_sets)} data sets, which leaves less to gain; the last "
+        "section describes what we tried to find out why."
     )
 
 
@@ -262,7 +268,8 @@ def compare_scores(results: Results, column: str, method: str) -> list[tuple[str
 
 
 def _levels(results: Results) -> str:
-    """Whether a method scores higher or lower here than in the paper: a baseline that does better is harder to beat."""
+    """Whether a method scores higher or lower here than in the paper: a baseline that does better is harder to "
+    "beat."""
     rows = []
     for method in PRINTED_NAMES:
         row = [method]
@@ -273,7 +280,10 @@ def _levels(results: Results) -> str:
             row.append(f"{better} / {len(gains) - better - worse} / {worse}")
         rows.append(row)
     table = as_markdown(["method", *(title for _, title in COLUMNS.values())], rows)
-    return f"On how many data sets a method does better / the same / worse here than in print, to 3 digits:\n\n{table}"
+    return (
+        "The number of data sets on which a method is better / the same / worse here than in the paper, to 3 digits:"
+        f"\n\n{table}"
+    )
 
 
 def _furthest(results: Results) -> str:
@@ -287,7 +297,10 @@ def _furthest(results: Results) -> str:
                 found.append((abs(one.difference) / max(scale, 1e-9), [name, method, title, *one.cells()]))
     rows = [cells for _, cells in sorted(found, key=lambda one: -one[0])[:N_FURTHEST]]
     header = ["data set", "method", "metric", "published", "ours", "difference"]
-    return f"The scores furthest from the paper's, by the scale of their metric:\n\n{as_markdown(header, rows)}"
+    return (
+        "The scores that differ most from the paper's, relative to the scale of their metric:"
+        f"\n\n{as_markdown(header, rows)}"
+    )
 
 
 def _protocol(results: Results) -> str:
@@ -304,10 +317,10 @@ def _protocol(results: Results) -> str:
             "paired tests; the last tables also have those of unpaired (Welch) tests.",
             "- Whether methods share trees. Here each ensemble is grown by itself.",
             "- Splits are chosen by information gain, ties at random.",
-            "- In-bag rows count once where out-of-bag rows count (footnote 5 implies it), with their copies in "
+            "- In-bag rows count once where out-of-bag rows count (as footnote 5 implies), and with their copies in "
             "B-PETs.",
             "- How the lift is integrated between ties: positives are spread evenly over a tie.",
-            "- How most categories were made integers: a natural order was chosen where there is one.",
+            "- How most categories were converted to integers: we chose a natural order where there is one.",
         ]
     )
 

@@ -24,7 +24,7 @@ READINGS_NAME, COUNTING_NAME = f"{NAME}-readings", f"{NAME}-counting"
 TRIALS = 20
 FAR = ("iondata", "lymphography", "soybean")
 PLAIN = "as in the tables above"
-TOLD = "attribute 1 tells the class in training"
+TOLD = "attribute 1 equals the class in training"
 
 
 def _same(X: Floats) -> Floats:
@@ -75,9 +75,9 @@ READINGS = {
     "in-bag rows counted once": Reading({"count": "distinct"}),
     "out-of-bag rows only": Reading({"oob_weight": ALMOST_INFINITE, "smoothing": Laplace(ALMOST_INFINITE)}),
     "no correction (raw frequencies)": Reading({"smoothing": "raw"}),
-    "ten pretended rows per class": Reading({"smoothing": Laplace(10)}),
-    "four pretended rows of the first class": Reading({"smoothing": Laplace([4.0, 0.0])}),
-    "four pretended rows of the second class": Reading({"smoothing": Laplace([0.0, 4.0])}),
+    "ten pseudo-rows per class": Reading({"smoothing": Laplace(10)}),
+    "four pseudo-rows of the first class": Reading({"smoothing": Laplace([4.0, 0.0])}),
+    "four pseudo-rows of the second class": Reading({"smoothing": Laplace([0.0, 4.0])}),
     "shares of the trees' votes": Reading({"smoothing": "raw", "voting": True}),
     "leaves of one row": Reading({"min_samples_leaf": 1}),
     "leaves of ten rows": Reading({"min_samples_leaf": 10}),

@@ -36,7 +36,7 @@ CLOSE = {"mse": 0.01, "avll": 0.06, "aulc": 0.02, "dacc": 0.02}
 ADDED_WAYS = {
     "copies before, once after (the tables above)": (B_COPIES, B_OB_ONCE),
     "copies in both": (B_COPIES, B_OB_COPIES),
-    "once in both (footnote 5 taken at its word)": (B_ONCE, B_OB_ONCE),
+    "once in both (footnote 5 taken literally)": (B_ONCE, B_OB_ONCE),
 }
 REMOVED_WAYS = {
     "once in both (the tables above)": (EB_ONCE, EB_IB_ONCE),
@@ -52,8 +52,9 @@ def section(database: str | os.PathLike[str]) -> str:
     except ValueError:
         return "Not run yet: `python -m petiole reproduce nielsen-2004` without restrictions does it."
     parts = [
-        f"{len(read.methods)} readings of B-PETs on the data sets that are furthest from print, {len(read.trials)} "
-        "trials each. A reading is taken to give the printed numbers if it is within "
+        f"{len(read.methods)} interpretations of B-PETs on the data sets whose scores differ most from the paper's, "
+        f"{len(read.trials)} "
+        "trials each. An interpretation counts as giving the printed numbers if it is within "
         + ", ".join(f"{CLOSE[column]} in {title}" for column, title in zip(CLOSE, TITLES, strict=True))
         + "."
     ]
@@ -97,15 +98,16 @@ def _sentence(results: Results, data_set: str) -> str:
     if TOLD in fits:
         others = len(results.methods) - len(fits)
         return (
-            f"**“{TOLD}” gives the printed numbers; {others} others do not.** It was found last, by working back from "
-            "what is printed, and is no reading of the text. Ionosphere's first feature is 0 or 1, and the rows with "
-            "0 are all bad. Trees that take this feature for the class have one split and p = (N_k + 1)/(N_k + 2) "
-            "for each class, whatever else a row says: 0/1-MSE, AvLL, AULC and the loss of accuracy against a vote of "
-            "whole trees then are the printed ones. So the printed line looks like a slip in the runs of this data set "
-            "rather than a property of B-PETs; how it came about cannot be told from the text."
+            f"**“{TOLD}” gives the printed numbers; {others} others do not.** It was found last, by working "
+            "backwards from the printed numbers, and is not an interpretation of the text. Ionosphere's first "
+            "feature is 0 or 1, and the rows with "
+            "0 are all bad. Trees in which this feature equals the class have one split and p = (N_k + 1)/(N_k + 2) "
+            "for each class, regardless of other features: 0/1-MSE, AvLL, AULC and the loss of accuracy against a "
+            "vote of whole trees are then the printed ones. So the printed line is probably due to an error in the "
+            "runs on this data set rather than a property of B-PETs; the text does not show how it arose."
         )
     if fits:
-        return f"These readings give the printed numbers: {', '.join(fits)}."
+        return f"These interpretations give the printed numbers: {', '.join(fits)}."
     best = closest(results, data_set)
     away = deviations(results, data_set, best)
     words = ", ".join(f"{away[column]:+.3f} in {title}" for column, title in zip(CLOSE, TITLES, strict=True))
@@ -113,11 +115,12 @@ def _sentence(results: Results, data_set: str) -> str:
     lost, area = (table.cell(data_set, f"{column}_b_pets") for column in ("dacc", "aulc"))
     here = results.mean("lift_area", data_set, PLAIN)
     return (
-        f"No reading gives the printed numbers. The nearest is “{best}”, off by {words}. An accuracy that is {lost} "
+        f"No interpretation gives the printed numbers. The nearest is “{best}”, off by {words}. An accuracy that is "
+        f"{lost} "
         f"away from that of the vote of the same trees, with an AULC of {area} ({here:.3f} here), would need "
-        "probabilities that lean to one class, as pretended rows of one class make them. What cannot be tried is the "
-        "data themselves: which integers the categories became. That another feature than the first tells the "
-        "class was tried on three trials only, and came no nearer."
+        "probabilities that favour one class, as pseudo-rows of one class produce them. We cannot try other data: "
+        "the integers into which the categories were converted are not known. A feature other than the first in the "
+        "place of the class was tried on three trials only, and was no nearer."
     )
 
 
@@ -145,12 +148,12 @@ def _counting_sentence(results: Results) -> str:
     printed = read_published("nielsen_2004_table_3").cell("OB Examples", "mse")
     ours, once = (
         _counts(results, *ADDED_WAYS[way])[0]
-        for way in ("copies before, once after (the tables above)", "once in both (footnote 5 taken at its word)")
+        for way in ("copies before, once after (the tables above)", "once in both (footnote 5 taken literally)")
     )
     return (
-        f"The paper has {printed} for out-of-bag rows added to B-PETs (0/1-MSE), so nearly always a gain. With copies "
-        f"counted in B-PETs, and rows counted once where out-of-bag rows count too, it is {ours} here. Footnote 5 "
-        f"reckons with rows that count once before and after; that gives {once}. "
+        f"The paper has {printed} for out-of-bag rows added to B-PETs (0/1-MSE), so nearly always a gain. With "
+        f"copies counted in B-PETs, and rows counted once where out-of-bag rows are also counted, it is {ours} here. "
+        f"In footnote 5, rows count once before and after; that gives {once}. "
         f"{len(results.trials)} trials of {len(results.data_sets)} data sets, paired t-tests at {ALPHA}."
     )
 

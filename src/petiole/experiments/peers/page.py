@@ -57,7 +57,8 @@ def render(found: Found, ranked: CommonScores, drawn: dict[str, str], scores: st
         _headline(found, ranked),
         _state(found),
         _picture(drawn, "pareto", "Log-loss against processor time, a point per method"),
-        "The line joins the methods that none beats in both. Log-loss is the geometric mean of its ratios to that of "
+        "The line joins the methods that no other method beats in both. Log-loss is the geometric mean of its ratios "
+        "to that of "
         f"the {flagship}, time the median over data sets.",
         "## Mean ranks",
         _ranks(ranked),
@@ -88,7 +89,8 @@ def _headline(found: Found, ranked: CommonScores) -> str:
     rank = ranks.mean_ranks[ranks.names.index(flagship)]
     rivals = [name for name in (first, *rest) if name != flagship and not is_ours(name)]
     text = (
-        f"**On {len(ranked.data_sets)} data sets that had no part in its development, the {flagship} is number {place} "
+        f"**On {len(ranked.data_sets)} data sets that had no part in its development, the {flagship} is number "
+        f"{place} "
         f"of {len(ranked.methods)} methods by mean rank in log-loss** ({rank:.2f}"
     )
     if not rivals:
@@ -97,7 +99,8 @@ def _headline(found: Found, ranked: CommonScores) -> str:
     test = ranked.compare("log_loss", flagship, rival)
     ratio = ranked.mean_ratio(flagship, rival)
     return (
-        f"{text}; the best of the other libraries, {rival}, {ranks.mean_ranks[ranks.names.index(rival)]:.2f}; critical "
+        f"{text}; the best of the other libraries, {rival}, {ranks.mean_ranks[ranks.names.index(rival)]:.2f}; "
+        "critical "
         f"difference {ranks.critical_difference:.2f}). It beats {rival} on {test.wins} of them and "
         f"loses on {test.losses}; {rival} has {ratio:.2f} times its log-loss, in "
         f"{ranked.mean_time_ratio(flagship, rival):.2g} times its processor time (geometric means)."
@@ -136,8 +139,10 @@ def _ranks(ranked: CommonScores) -> str:
         rows.append([name, *cells, str(int((one.ranks[:, one.names.index(name)] == 1).sum()))])
     text = (
         f"{len(ranked.methods)} methods, {len(ranked.data_sets)} data sets, the mean of {_split_counts(ranked)}; 1 is "
-        f"best. Two mean ranks differ significantly (Nemenyi, 0.05) if they are {one.critical_difference:.2f} apart. A "
-        "method that fails or takes too long has the last rank. “First” counts the data sets on which a method has the "
+        f"best. Two mean ranks differ significantly (Nemenyi, 0.05) if they are {one.critical_difference:.2f} apart. "
+        "A "
+        "method that fails or takes too long has the last rank. “First” counts the data sets on which a method has "
+        "the "
         "least log-loss alone. Time is that of fit and prediction."
     )
     return f"{text}\n\n{as_markdown(['method', *RANKED.values(), 'first'], rows)}"
@@ -162,7 +167,8 @@ def _head_to_head(found: Found, ranked: CommonScores) -> str:
             rows.append([rival, str(len(both.data_sets)), *cells])
     text = (
         f"The {flagship} against each method, on the data sets for the report that both have and on their common "
-        "splits. Wins-draws-losses with p of the two-tailed sign test; ratios are geometric means of the rival's value "
+        "splits. Wins-draws-losses with p of the two-tailed sign test; ratios are geometric means of the rival's "
+        "value "
         f"over the {flagship}'s, above 1 where the rival is worse or slower ({LEAST_LOSS} bits are added to both "
         "log-losses, because ratios mean little near 0). A method that fails loses, and has no ratio."
     )
@@ -186,7 +192,8 @@ def _means(ranked: CommonScores) -> str:
     text = (
         f"Means over the {len(whole.data_sets)} data sets on which no ranked method failed; log-loss in bits. Times "
         "are processor time of one thread: medians over data sets, and the sum of one fit of each. Memory is the "
-        "largest growth of the process during a fit and prediction; the first fit of a process counts its library, too."
+        "largest growth of the process during a fit and prediction; the first fit of a process counts its library, "
+        "too."
     )
     return f"{text}\n\n{as_markdown(header, rows)}"
 
@@ -220,9 +227,11 @@ def _protocol(scores: str) -> str:
         "- **Methods** have their defaults. “Stopped” holds out a stratified fifth of the training rows, makes up to "
         "1,000 rounds, and stops when 50 have not improved the log-loss of these rows. scikit-learn's forests (RF, "
         "ExtraTrees) have 100 trees unless the name says otherwise. RF is recalibrated on its out-of-bag "
-        "probabilities; ExtraTrees, whose trees see every row, on those of five folds. Both use petiole's calibrators: "
+        "probabilities; ExtraTrees, whose trees see every row, on those of five folds. Both use petiole's "
+        "calibrators: "
         "temperature, isotonic (one against the rest) and structured matrix scaling. YDF has its template "
-        "`benchmark_rank1v1`, its forest the mean of leaves in place of votes. Logistic regression chooses its penalty "
+        "`benchmark_rank1v1`, its forest the mean of leaves in place of votes. Logistic regression chooses its "
+        "penalty "
         "by log-loss in five folds. TabPFN v1 takes sets of at most 1,000 rows, 100 columns and 10 classes, and "
         "categories as numbers. The flagship v1 is `ProbabilityForestClassifier` with the leaf statistics of its "
         "forests alone.",

@@ -78,8 +78,9 @@ def paragraph(study: MethodScores) -> str:
     ranks, rows = study.ranks("log_loss"), f"{SETTINGS['least_rows']} to {SETTINGS['most_rows']:,} rows"
     unseen = study.unseen()
     sentences = [
-        f"**Which one should I use?** {_method_text(first)}, unless you want to look at the model or have no time to "
-        f"wait. On {len(study.data_sets)} data sets of {rows} it has the best mean rank of {len(study.methods)} "
+        f"**Which one should I use?** {_method_text(first)}, unless you need a model that you can read or have "
+        f"little time. On {len(study.data_sets)} data sets of {rows} it has the best mean rank of "
+        f"{len(study.methods)} "
         f"methods in log-loss ({study.mean_rank('log_loss', first):.1f}; the next, {_method_text(second)}, "
         f"{study.mean_rank('log_loss', second):.1f}; differences below {ranks.critical_difference:.1f} may be chance)"
         f"{_other_firsts(study, first)}."
@@ -140,7 +141,7 @@ def _share(ratio: float) -> str:
 def _one_tree(study: MethodScores, trees: list[str]) -> str:
     best, worst = trees[0], trees[-1]
     return (
-        f"For one tree to look at, take {_method_text(best)}: the best of the {len(trees)} single trees "
+        f"For a single tree that you can read, take {_method_text(best)}: the best of the {len(trees)} single trees "
         f"({study.mean_rank('log_loss', best):.1f}; {worst} has {study.mean_rank('log_loss', worst):.1f}), in "
         f"{1000 * study.median_seconds(best):.0f} ms."
     )
@@ -157,11 +158,13 @@ def _legend(study: MethodScores) -> str:
     if study.partial:
         counts = {name: int(np.isfinite(study.of("log_loss", name)).sum()) for name in study.partial}
         hollow = (
-            f" Hollow points ({_listed(study.partial)}) were too slow for some data sets: their rank is that among the "
-            f"others on the {_listed(sorted({str(n) for n in counts.values()}))} where they were run."
+            f" Hollow points ({_listed(study.partial)}) were too slow for some data sets: they are ranked among the "
+            f"others on the {_listed(sorted({str(n) for n in counts.values()}))} on which they were run."
         )
     return (
-        "The line joins the methods that none beats in both rank and time. Methods in the shaded band are not shown to "
+        "The line joins the methods that no other method beats in both rank and time. Methods in the shaded band are "
+        "not shown "
+        "to "
         f"be worse than the best (Nemenyi's test at 0.05).{hollow}"
     )
 
@@ -206,8 +209,8 @@ def _unseen(study: MethodScores) -> str:
     caveat = (
         "Other defaults were chosen on some of these sets, too: the penalty of HGS honest on most sets of up to 1,600 "
         "rows, those of lazy option trees on 30 sets of up to 650 rows, the map of the recalibrated forest after a "
-        "look at 12 sets. Judge those three with that in mind. scikit-learn's methods have their defaults; on what "
-        "these were chosen is not known."
+        "look at 12 sets. The figures of these three are therefore slightly optimistic. scikit-learn's methods have "
+        "their defaults; we do not know on which data these were chosen."
     )
     gap = unseen.ranks("log_loss").critical_difference
     return f"{text} (critical difference {gap:.2f}):\n\n{rank_table(unseen)}\n\n{caveat}"
@@ -274,15 +277,16 @@ def _lazy(study: MethodScores) -> str:
 def _protocol(study: MethodScores) -> str:
     missing = [name for name in choose_data_sets(SETTINGS) if name not in study.data_sets]
     lines = [
-        f"- **Data**: every set of the data folder with {SETTINGS['least_rows']} to {SETTINGS['most_rows']:,} rows, at "
+        f"- **Data**: every set of the data folder with {SETTINGS['least_rows']} to {SETTINGS['most_rows']:,} rows, "
+        "at "
         f"most {SETTINGS['most_attributes']} features and {SETTINGS['most_classes']} classes, and two classes of at "
-        f"least {SETTINGS['least_class_size']} rows; rows of smaller classes are left out. The rule looks at nothing "
-        "but sizes. These are small data: the study says nothing about large ones.",
+        f"least {SETTINGS['least_class_size']} rows; rows of smaller classes are left out. The rule uses only sizes. "
+        "These are small data sets; the study shows nothing about large ones.",
         f"- **Splits**: {study.n_splits} of {TRIALS}, stratified, two thirds to train, the same for all methods.",
         f"- **Scores**: log-loss in bits, probabilities below {SETTINGS['floor']} raised to it; Brier score (sum over "
         "classes); AULC weighted by the classes' shares in training; cost: the mean over "
-        f"{SETTINGS['n_cost_matrices']} matrices of model {SETTINGS['cost_model']} (it is dear to overlook a rare "
-        "class), the same for all methods of a split, of the cheapest decisions under the probabilities.",
+        f"{SETTINGS['n_cost_matrices']} matrices of model {SETTINGS['cost_model']} (it is expensive to overlook a "
+        "rare class), the same for all methods of a split, of the cheapest decisions under the probabilities.",
         "- **Methods** have their defaults. Single trees are C4.4 with a leaf estimator, or C4.5 with its pruning; "
         "`dual` is dual perturb-and-combine over C4.4 with Laplace, and over EB-PETs. petiole's ensembles have 128 "
         "trees, the probability forest 256, scikit-learn's forest 100, and its calibrated ones 5 × 100 (five folds).",

@@ -80,7 +80,7 @@ def write(database: str | os.PathLike[str], page: str | os.PathLike[str]) -> Pat
     kdd98 = kdd98_of(results)
     drawn = kdd98 is not None and draw_lift(results, kdd98, lift)
     figures = draw_sorted(database, ordered)
-    parts = [_head(results), _tables(results), "## Figures 1 and 3: what smoothing and curtailment make of raw scores"]
+    parts = [_head(results), _tables(results), "## Figures 1 and 3: raw scores after smoothing and curtailment"]
     if figures is not None:
         parts += [f"![Scores of test rows in the order of the raw score](images/{ordered.name})", _ranges(figures)]
     else:
@@ -145,15 +145,16 @@ def _head(results: Results) -> str:
         "# Zadrozny & Elkan (2001): calibrated probabilities from trees and naive Bayes",
         f"<!-- Made by `python -m petiole reproduce {NAME}`: do not edit. -->",
         f"{len(results.trials)} of {TRIALS} trials of {', '.join(results.data_sets)}, {len(results.methods)} methods, "
-        f"computed with petiole {', '.join(results.versions)} in {results.total_seconds / 60:.1f} minutes in all, by "
-        "the clock.",
-        "## In short",
-        f"The paper's tables compare ten methods and the base rate. On the test rows, of the {whole_n} pairs that "
-        f"print tells apart, the same one is better here in {whole_same}. The paper has no tests of significance.",
+        f"computed with petiole {', '.join(results.versions)} in {results.total_seconds / 60:.1f} minutes of elapsed "
+        "time.",
+        "## Summary",
+        f"The paper's tables compare ten methods and the base rate. On the test rows, of the {whole_n} pairs whose "
+        f"printed scores differ, the same method is better here in {whole_same}. The paper has no tests of "
+        "significance.",
         as_markdown(["table", AGREEMENT_HEADER[0]], rows),
         _claims(results),
         _distances(results),
-        "## What is the same and what is not",
+        "## What is done as in the paper, and what differs",
         _protocol(results),
     ]
     return "\n\n".join(parts)
@@ -178,17 +179,20 @@ def _distances(results: Results) -> str:
         low, high = (f"{bound(away[method] for method in OVERFITTED):+.4f}" for bound in (min, max))
         gains = [_gains(results, table, data_set, printed) for printed in (True, False)]
         lines.append(
-            f"- {table.title}: smoothing, curtailment, their combinations and binned naive Bayes are within {near:.4f} "
-            f"of print. That is not as near as it looks, for all of them are near the base rate: they gain "
-            f"{gains[0]} on it in print and {gains[1]} here. Trees without such regularisation are off by {low} to "
+            f"- {table.title}: smoothing, curtailment, their combinations and binned naive Bayes are within "
+            f"{near:.4f} "
+            f"of the printed values. That is less close than it seems, because all of them are near the base rate: "
+            "they gain "
+            f"{gains[0]} over it in the paper and {gains[1]} here. Trees without such regularisation are off by "
+            f"{low} to "
             f"{high}, naive Bayes by {away[NAIVE_BAYES]:+.4f}."
         )
     why = (
-        "The methods that the paper warns of overfit, and overfit more here. Probable reasons, none of them tested: "
-        "details of how the trees are grown, fewer rows, and other features (CoIL has 85 here; the paper does not "
-        "say which it used, and naive Bayes gets surer of itself with each that repeats another)."
+        "The methods that the paper warns against overfit, and overfit more here. Probable reasons, none of which we "
+        "tested, are details of tree growth, fewer rows, and other features (CoIL has 85 here; the paper does not "
+        "say which it used, and naive Bayes becomes more overconfident with each redundant feature)."
     )
-    return "\n".join(["How far MSE on test rows is from print:", "", *lines, "", why])
+    return "\n".join(["Differences between our MSE on test rows and the paper's:", "", *lines, "", why])
 
 
 def _gains(results: Results, table: PaperTable, data_set: str, printed: bool) -> str:
@@ -218,9 +222,8 @@ def _claims(results: Results) -> str:
     """The conclusions of the paper, table by table."""
     header = ["conclusion, test rows", *(f"table {table.number}: {table.title}" for table in TABLES)]
     rows = [[words, *(_verdict(results, table, better, worse) for table in TABLES)] for better, worse, words in CLAIMS]
-    return (
-        "What the paper concludes: whether its table says so / whether ours does (in how many trials).\n\n"
-        + as_markdown(header, rows)
+    return "The paper's conclusions: whether they hold in its table / in ours (in how many trials).\n\n" + as_markdown(
+        header, rows
     )
 
 
@@ -254,9 +257,10 @@ def _protocol(results: Results) -> str:
     if sample:
         lines.append(
             "- KDD'98 is a sample here: all 4,843 donors of the learning set and 14,529 of its 90,569 non-donors, "
-            "which have the weight 6.234 in training and in every metric. Each trial divides both classes into halves. "
+            "which have the weight 6.234 in training and in every metric. Each trial divides both classes into "
+            "halves. "
             f"Profits are scaled to the paper's {PEOPLE[0]:,} and {PEOPLE[1]:,} people. A tree has a fifth of the "
-            "rows to learn from, half of that after the division, and one non-donor outweighs MinObj = 2, so that "
+            "rows for training, half of that after the division, and one non-donor outweighs MinObj = 2, so that "
             "unpruned leaves are less reliable here than in the paper. With the contest's own files "
             f"(cup98LRN.txt, cup98VAL.txt, valtargt.txt) in a folder that `{FOLDER_VARIABLE}` names, the command "
             "runs the paper's own division as well."
@@ -264,13 +268,14 @@ def _protocol(results: Results) -> str:
     else:
         lines.append("- KDD'98 is the contest's own, in its own division: trials differ in ties and resamples only.")
     lines += [
-        "- The seven features are not named in the paper. These are from memory and not checked: income, first gift, "
+        "- The seven features are not named in the paper. These were written from memory and not checked: income, "
+        "first gift, "
         "last gift, gifts per promotion, frequency and amount codes (RFA_2F, RFA_2A), star (PEPSTRFL); in the sample "
         "the amount code is made from the last gift.",
         "- The amount y(x) is a linear regression on the last gift and the mean of recent gifts, fitted to gifts up "
         f"to {SETTINGS['largest_gift']:.0f} dollars (from memory, not checked). It is the same for all methods.",
-        "- How naive Bayes treats numbers is not said: ten bins of equal counts and Laplace's correction here.",
-        "- How the Kearns-Mansour function was put into C4.5 is not said. Here it takes the place of the whole rule, "
+        "- The treatment of numbers by naive Bayes: ten bins of equal counts and Laplace's correction here.",
+        "- How the Kearns-Mansour function was used in C4.5. Here it replaces the whole rule, "
         "without C4.5's growing minimum per branch, so its trees are larger.",
         f"- The paper says that pruned C4.5 is a single leaf on KDD'98 and calls it “all zero”. Its leaves "
         f"here: {pruned}.",

@@ -49,9 +49,9 @@ def render(scores: Scores, pictures: dict[str, str] | None = None) -> str:
         "# Zhang, Petitjean & Buntine (2020): hierarchical gradient smoothing",
         f"<!-- Made by `python -m petiole reproduce {NAME}`: do not edit. -->",
         _introduction(scores),
-        "## In short",
+        "## Summary",
         _summary(scores),
-        "## What is the same and what is not",
+        "## What is done as in the paper, and what differs",
         _protocol(),
         "## Table 1: wins, draws and losses of HGS",
         _table_1(scores),
@@ -92,7 +92,7 @@ def _summary(scores: Scores) -> str:
     same, n = sum(one.same_sign for one in found), sum(one.n_signs for one in found)
     confirmed, significant = sum(one.confirmed for one in found), sum(one.n_significant for one in found)
     text = (
-        f"Of the paper's {n} comparisons that tell two methods apart, {same} point the same way here. Of the "
+        f"Of the paper's {n} comparisons in which two methods differ, {same} agree here. Of the "
         f"{significant} that its sign test finds significant, {confirmed} are significant here in the same direction. "
         f"HGS has a mean RMSE of {scores.mean('rmse', HGS_NAME):.4f} here, the best other estimator "
         f"({_best_rival(scores)}) {scores.mean('rmse', _best_rival(scores)):.4f}, raw frequencies "
@@ -109,7 +109,8 @@ def _best_rival(scores: Scores) -> str:
 def _protocol() -> str:
     return "\n".join(
         [
-            "As in the paper: C4.4 trees (C4.5's splits, no pruning), missing values as a value of their own, 10-fold "
+            "As in the paper: C4.4 trees (C4.5's splits, no pruning), missing values as a category of their own, "
+            "10-fold "
             "cross-validation, HDP with 1,000 iterations and one concentration for all nodes, HGS by gradient descent "
             "with b = 0.01 and ε = 0.0001, wins and losses by the two-tailed sign test at 0.05.",
             "",
@@ -118,8 +119,9 @@ def _protocol() -> str:
             "- The data sets: all of the data folder with more than 100 rows, so means are of other data.",
             "- RMSE: the root of the squared error over rows and classes, and folds pooled, as in the authors' code. "
             "Folds are stratified.",
-            "- M-estimation has m = 1 and uniform base rates, M-branch M = 1, as in the authors' code. Read, not run, "
-            "that code leaves the branch of one leaf in place for the next, which changes the estimates and makes the "
+            "- M-estimation has m = 1 and uniform base rates, M-branch M = 1, as in the authors' code. As we read "
+            "that code (we did not run it), it leaves the branch of one leaf in place for the next, which changes "
+            "the estimates and makes the "
             "time of M-branch grow with the square of the number of leaves; here it is the formula of the paper.",
             "- Trees are not collapsed. The authors' code leaves C4.5's collapsing on.",
             f"- A draw is a difference of at most {DRAW:g}; draws do not enter the sign test.",
@@ -145,8 +147,8 @@ def _table_1(scores: Scores) -> str:
             row += [f"{printed}{_star(published_counts(column, rival))}", counts(test), p_text(test.p_value)]
         rows.append(row)
     note = (
-        f"\\* significant at {ALPHA} by the two-tailed sign test. In print that is bold type, which the text at hand "
-        "does not show; the stars of published counts follow from the counts."
+        f"\\* significant at {ALPHA} by the two-tailed sign test. The paper uses bold type, which our copy of the "
+        "text does not show; the stars of published counts follow from the counts."
     )
     return f"{as_markdown(header, rows)}\n\n{note}"
 
@@ -218,9 +220,9 @@ def _figure_3(scores: Scores, pictures: dict[str, str]) -> str:
     ratio = float(np.median(scores.of("seconds", "HDP") / scores.of("seconds", HGS_NAME)))
     text = (
         f"The paper finds HGS faster than HDP almost everywhere: here on {faster} of {len(scores.rows)} data sets, "
-        f"{ratio:.1f} times in the median. M-branch, 9 times slower than HGS in the paper, takes "
-        f"{scores.mean('seconds', 'M-branch') / scores.mean('seconds', HGS_NAME):.1f} of the time of HGS here: one "
-        "walk down the tree is all it needs."
+        f"{ratio:.1f} times (median). M-branch, 9 times slower than HGS in the paper, takes "
+        f"{scores.mean('seconds', 'M-branch') / scores.mean('seconds', HGS_NAME):.1f} of the time of HGS here: it "
+        "needs only one pass down the tree."
     )
     return _with_picture(text, pictures, "figure_3", "Processor time of a fit against the number of rows")
 
@@ -234,7 +236,8 @@ def _figure_4(scores: Scores, pictures: dict[str, str]) -> str:
     ]
     text = (
         "The paper: HGS makes forests of more than three trees worse, and one tree with HGS is better than a forest "
-        f"of 7 and close to one of 10. Here: HGS helps forests of {_sizes(_improved_sizes(scores))}, and one tree with "
+        f"of 7 and close to one of 10. Here: HGS helps forests of {_sizes(_improved_sizes(scores))}, and one tree "
+        "with "
         f"HGS is better than forests of {_sizes(_beaten(scores))}. Mean RMSE:"
     )
     return _with_picture(

@@ -1,4 +1,5 @@
-"""Zhang, Petitjean & Buntine (2020): scores over all folds, wins and losses, and which of the paper's findings hold."""
+"""Zhang, Petitjean & Buntine (2020): scores over all folds, wins and losses, and which of the paper's findings "
+"hold."""
 
 from __future__ import annotations
 
@@ -158,7 +159,7 @@ def _faster(scores: Scores, rival: str) -> ComparedSigns:
 
 
 def large_sets(scores: Scores) -> tuple[int, int, NDArray[np.bool_]]:
-    """On how many of the large data sets HDP has the least RMSE of the three hierarchical ones, and HGS has less."""
+    """The number of the large data sets HDP has the least RMSE of the three hierarchical ones, and HGS has less."""
     large = scores.rows > LARGE
     hdp, hgs, branch = (scores.of("rmse", name)[large] for name in ("HDP", HGS_NAME, "M-branch"))
     return int(((hdp < hgs) & (hdp < branch)).sum()), int((hgs < hdp).sum()), large
