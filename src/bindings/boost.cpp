@@ -38,6 +38,7 @@ nb::dict as_dict(BoostedTrees&& trees) {
   arrays["category_right"] = to_numpy(std::move(trees.category_right));
   arrays["value"] = to_numpy(std::move(trees.value));
   arrays["gain"] = to_numpy(std::move(trees.gain));
+  arrays["weight"] = to_numpy(std::move(trees.weight));
   return arrays;
 }
 

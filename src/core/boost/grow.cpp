@@ -9,7 +9,7 @@
 namespace petiole::boosting {
 namespace {
 
-// Starting threads costs as much as so many additions to histograms.
+// Starting threads takes as long as this many additions to histograms.
 constexpr std::size_t kWorkPerStart = 1 << 16;
 constexpr double kLeastCurvature = 1e-12;
 
@@ -27,6 +27,7 @@ void GrownTree::append_to(BoostedTrees& trees, const BoostColumns& columns) cons
   for (const Node& node : nodes) {
     trees.add_node();
     trees.value.back() = node.value;
+    trees.weight.back() = node.weight;
     if (node.left >= 0) {
       const BoostColumns::Column& column = columns[node.split.column];
       trees.feature.back() = node.split.column;
@@ -138,6 +139,7 @@ GrownTree TreeGrower::grow(const std::vector<Sum>& sums, RowWindows& training, R
   Sum total{};
   for (const RowId row : rows) total += sums[row];
   tree.nodes[0].value = search_.leaf_value(total);
+  tree.nodes[0].weight = search_.weight(total);
   tree.nodes[0].curvature = search_.curvature(total);
   Leaf root{0, 0, total, {}, {}, 0};
   if (may_split(total, 0)) root.histogram = count(rows, sums, pool);
@@ -195,7 +197,7 @@ std::size_t TreeGrower::best_leaf() const {
   return best;
 }
 
-// The rows of the smaller child are counted; what the parent has besides is the other child's.
+// The rows of the smaller child are counted; the rest of the parent's histogram is the other child's.
 void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindows& training, RowWindows& followers,
                             GrownTree& tree, ThreadPool& pool) {
   GrownTree::Node& node = tree.nodes[leaf.node];
@@ -210,9 +212,10 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
   Leaf children[] = {{first, leaf.depth + 1, leaf.split.left, {}, {}, path},
                      {first + 1, leaf.depth + 1, leaf.total - leaf.split.left, {}, {}, path}};
   for (const Leaf& child : children) {
-    GrownTree::Node& made = tree.nodes.emplace_back();
-    made.value = search_.leaf_value(child.total);
-    made.curvature = search_.curvature(child.total);
+    GrownTree::Node& of_child = tree.nodes.emplace_back();
+    of_child.value = search_.leaf_value(child.total);
+    of_child.weight = search_.weight(child.total);
+    of_child.curvature = search_.curvature(child.total);
   }
   const bool splittable[] = {may_split(children[0].total, children[0].depth),
                              may_split(children[1].total, children[1].depth)};
@@ -234,7 +237,7 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
   }
 }
 
-// Keeps a leaf among those to be split if there is a split for it.
+// Adds a leaf to those to be split if there is a split for it.
 void TreeGrower::add_leaf(Leaf&& leaf, ThreadPool& pool) {
   if (leaf.histogram.empty()) return;
   find_split(leaf, pool);

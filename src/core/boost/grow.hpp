@@ -1,4 +1,4 @@
-// Growing one tree, best leaf first: while there is a leaf to split, split the one whose split gains most.
+// Growing one tree, best leaf first: while there is a leaf to split, split the one whose split has the largest gain.
 #pragma once
 
 #include "boost/split.hpp"
@@ -12,7 +12,7 @@ struct GrownTree {
   struct Node {
     Split split;
     std::int32_t left = -1;  // -1: leaf
-    double value = 0;
+    double value = 0, weight = 0;
     double curvature = 0;             // of the loss, at leaves
     std::vector<std::uint8_t> right;  // the side of each code; the last is for missing values
   };
@@ -49,7 +49,8 @@ class TreeGrower {
       : columns_(columns), options_(options), search_(columns, options, units),
         interactions_(options.groups, static_cast<std::size_t>(columns.n_columns())) {}
 
-  // Grows a tree on the rows of `training`, whose sums are those of all rows of the data; `followers` walk along.
+  // Grows a tree on the rows of `training`, whose sums are those of all rows of the data; `followers` are divided in
+  // the same way.
   GrownTree grow(const std::vector<Sum>& sums, RowWindows& training, RowWindows& followers, std::uint64_t key,
                  ThreadPool& pool);
 

@@ -9,7 +9,7 @@ namespace {
 // Gains are equal if they differ by less than this share of themselves, because sums are rounded, and this share of the
 // parent's score, because they are small differences of such scores.
 constexpr double kEqual = 1e-9, kRounding = 1e-12;
-// No Newton step is longer, in units of the score: where Hessians all but vanish, it would be any number.
+// No Newton step is longer, in units of the score: where Hessians almost vanish, it could be any number.
 constexpr double kLongestStep = 30;
 
 // Four at a time, because each comparison waits for the one before.

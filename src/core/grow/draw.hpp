@@ -1,4 +1,4 @@
-// Which features are searched at a node: all, or a random few that depend on the node's key alone.
+// The features that are searched at a node: all, or some drawn at random by the node's key alone.
 #pragma once
 
 #include <algorithm>

@@ -84,7 +84,7 @@ void DrawnColumn::make(const DrawnTests& tests, std::uint64_t node_key, const Fr
   sign_ = tests.sign_of(feature_, projection_);
   tests.dataset().matrix.visit([this](const auto* data) { read_values(data); });
   code_.resize(row_.size());
-  if (!varies_) {  // it would only be its partner's test
+  if (!varies_) {  // it would be a test of its partner alone
     std::fill(code_.begin(), code_.end(), 0);
     has_missing_ = false;
     n_codes_ = 1;
@@ -137,7 +137,7 @@ void DrawnColumn::code_by_rank() {
     if (std::isnan(value_[i])) code_[i] = n_codes_;
 }
 
-// Few values need not be sorted: codes may leave numbers out.
+// Few values need not be ranked: codes may skip numbers.
 void DrawnColumn::count_smaller() {
   n_codes_ = static_cast<std::uint32_t>(value_.size());
   for (std::size_t i = 0; i < value_.size(); ++i) {

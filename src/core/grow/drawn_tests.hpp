@@ -1,8 +1,8 @@
 // Tests that are drawn for one node: a sum of two columns, or a single cut of one.
 //
-// The search then reads codes that are made for the rows of the node, in place of the column's own: ranks of the sums, or the
-// sides of the cut. So a drawn test is judged, and its rows are sent, as those of any numeric column. What is drawn for a
-// column depends on the node's key and the column's feature alone.
+// The search then reads codes that are made for the rows of the node, in place of the column's own: ranks of the sums,
+// or the sides of the cut. So a drawn test is evaluated, and its rows are routed, like those of any numeric column.
+// What is drawn for a column depends on the node's key and the column's feature alone.
 #pragma once
 
 #include "grow/twig.hpp"
@@ -10,14 +10,14 @@
 
 namespace petiole {
 
-// What is drawn: for which columns, and what for a node.
+// The draws: for which columns, and for a node.
 class DrawnTests {
  public:
   DrawnTests(const Dataset& dataset, const GrowOptions& options);
 
   bool any() const { return any_; }
   bool draws_cuts() const { return options_.splits == Splits::random; }
-  // Whether the search looks at something else than the codes of this column.
+  // Whether the search uses other codes than those of this column.
   bool replaces(const FrameColumn& column) const { return any() && is_drawn(column); }
 
   // A numeric column together with another, each divided by about its standard deviation.
@@ -56,7 +56,7 @@ class DrawnColumn {
   int sign() const { return sign_; }
   const std::vector<std::uint32_t>& codes() const { return code_; }
 
-  // Says what is tested by a cut: codes up to this one are on the left.
+  // Describes the test of a cut: codes up to this one are on the left.
   void describe(std::uint32_t cut, SplitRule& rule) const;
   // The same for a candidate, whose rule has a threshold already if the test is whether a value is known.
   void describe(const Candidate& candidate, SplitRule& rule) const;
@@ -98,7 +98,7 @@ class DrawnColumn {
 // A drawn column by rows of a frame, as the search and the partition read columns.
 class MadeColumn {
  public:
-  // Another node comes.
+  // Prepares for another node.
   void leave() { entered_ = false; }
 
   template <class W>

@@ -8,7 +8,7 @@ namespace petiole {
 
 enum class NominalSplits { multiway, binary };
 enum class Missing { fractional, separate };
-// What is tried of a feature at a node: all its cuts, those of its sum with others, or one cut drawn at random.
+// The splits that are tried for a feature at a node: all its cuts, those of its sum with others, or one cut drawn at random.
 enum class Splits { best, oblique, random };
 
 struct GrowOptions {

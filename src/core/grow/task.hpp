@@ -1,4 +1,4 @@
-// What is still to be grown.
+// A node that is still to be grown.
 #pragma once
 
 #include "grow/interactions.hpp"

@@ -56,7 +56,7 @@ Slots slots_up_to(const std::uint8_t* codes, std::uint32_t code) {
 }
 #endif
 
-// The best cut so far, the first of equals.
+// The best cut so far; in a tie, the first.
 template <class C>
 class BestCut {
  public:

@@ -1,6 +1,6 @@
 // A twig: a subtree of at most 64 rows, grown to its leaves in one go.
 //
-// Most nodes of a full tree are twigs' nodes, and what they cost is not rows but bookkeeping. The rows of a twig get slots,
+// Most nodes of a full tree are in twigs, and their cost is mostly bookkeeping, not rows. The rows of a twig get slots,
 // a set of them is one machine word, and a node is such a set: splitting it is an `and`, and nothing is moved or allocated.
 #pragma once
 
@@ -33,7 +33,7 @@ struct TwigCodes {
   alignas(16) std::array<std::uint8_t, kTwigRows> of{};
 };
 
-// What the cut does.
+// The effect of the cut.
 struct TwigSides {
   Slots left = 0;
   std::uint32_t low = 0, high = 0;  // slots with the largest value on the left and the smallest on the right
@@ -111,7 +111,7 @@ class Twig {
   std::array<std::uint8_t, kTwigRows> label_at_node_;         // of the twig's classes
   std::uint32_t n_present_ = 0;
   W true_total_{0}, heaviest_{0};
-  // What the search of every column needs, computed when the first is searched.
+  // Data for the search of every column, computed when the first is searched.
   bool prepared_ = false;
   double weight_of_node_ = 0, mass_ = 0;            // as the criterion sees them
   W least_side_{0};                                 // what each side of a cut must weigh

@@ -1,4 +1,4 @@
-// The rows of a node as the search sees them.
+// The rows of a node in the form for the search.
 #pragma once
 
 #include "grow/split.hpp"

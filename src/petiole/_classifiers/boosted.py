@@ -17,6 +17,7 @@ from petiole._boosting.plan import BoostingPlan, check_bins
 from petiole._boosting.trees import BoostedTrees
 from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns
 from petiole._classifiers.constraining import check_constraint_parameters, fitted_constraints
+from petiole._classifiers.explaining import Explainable
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.rows import EncodedRows
 from petiole._table.weights import check_meaning
@@ -30,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 MOST_CATEGORIES = 65_535
 
 
-class BoostedPETClassifier(TreeBasedClassifier):
+class BoostedPETClassifier(Explainable, TreeBasedClassifier):
     """Boosted trees whose number of rounds is chosen on rows they have not seen.
 
         P(k | x)  =  softmax(F(x))_k,      F(x)  =  log prior + Σ_t V_t(x)

@@ -20,6 +20,7 @@ from petiole._classifiers.base import (
     encode_queries,
     encode_training,
 )
+from petiole._classifiers.explaining import Explainable
 from petiole._classifiers.fitting import (
     fingerprint_of,
     finish_fit,
@@ -59,7 +60,7 @@ COUNTS = ("copies", "distinct")
 MOST_OOB_WEIGHT = 1e6
 
 
-class ForestClassifier(Updatable, TreeBasedClassifier):
+class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
     """Base of the ensembles.
 
     A fit encodes the rows, grows forests by plans, and makes an estimate from the leaves. A subclass defines the

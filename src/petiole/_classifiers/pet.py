@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns, seed_of
 from petiole._classifiers.constraining import check_constraint_parameters, constrained, fitted_constraints
+from petiole._classifiers.explaining import Explainable
 from petiole._classifiers.updating import ModelCounts, Updatable
 from petiole._estimates.single_tree import SingleTree
 from petiole._table.frames import settled
@@ -32,7 +33,7 @@ from petiole.files.checks import fields, require
 from petiole.smoothing import LeafEstimator, as_leaf_estimator
 
 
-class PETClassifier(Updatable, TreeBasedClassifier):
+class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
     """A probability estimation tree: one decision tree that gives class probabilities.
 
     The tree keeps the class counts of every node and never changes; ``smoothing`` turns counts into probabilities and

@@ -135,12 +135,12 @@ def warn_of_texts(column: Column) -> None:
     strays = [text for text in counts if numbers is None or numbers[0].parse(text) is None]
     n_texts, n_strays = counts.total(), sum(counts[text] for text in strays)
     if dates is not None and all(dates[0].parse(text) is not None for text in counts):
-        told = (
+        note = (
             f"texts that are dates (such as {next(iter(counts))!r}): convert them first, such as by pandas.to_datetime"
         )
     elif n_strays <= MOST_STRAYS * n_texts:
         stray = f" ({strays[0]!r} is not)" if strays else f" (such as {next(iter(counts))!r})"
-        told = (
+        note = (
             f"texts, and {n_texts - n_strays:,} of {n_texts:,} are numbers{stray}: convert them first, such as by "
             "pandas.to_numeric"
         )
@@ -148,7 +148,7 @@ def warn_of_texts(column: Column) -> None:
         return
     listed = "categorical_features" if isinstance(column.name, int) else f"categorical_features=[{column.name!r}, ...]"
     warnings.warn(
-        f"{column} holds {told}, or read the file with petiole.datasets.read. They are taken as categories now; "
+        f"{column} holds {note}, or read the file with petiole.datasets.read. They are taken as categories now; "
         f"{listed} says that this is meant",
         UserWarning,
         stacklevel=2,

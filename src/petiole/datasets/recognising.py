@@ -64,9 +64,9 @@ class ReadingOptions:
 
     def markers(self, name: str | None = None) -> frozenset[str | None]:
         """The texts that mean "missing" in a column."""
-        said = self.missing if self.missing is not None or self.like is None else self.like.missing
-        if said is not None:
-            return frozenset({*said, None})
+        wording = self.missing if self.missing is not None or self.like is None else self.like.missing
+        if wording is not None:
+            return frozenset({*wording, None})
         return frozenset({*(MISSING_LABELS if name is not None and name == self.target else MISSING_MARKERS), None})
 
     def keeps_texts(self, name: str) -> bool:
@@ -133,9 +133,9 @@ class Recogniser:
 
     def count_markers(self, name: str, markers: Mapping[str, int]) -> None:
         """Record which texts were taken as missing."""
-        told = Counter({text: count for text, count in markers.items() if text not in USUAL_MARKERS and count})
-        if told and self.options.missing is None and name not in self.options.ignored:
-            self._markers[name] = told
+        message = Counter({text: count for text, count in markers.items() if text not in USUAL_MARKERS and count})
+        if message and self.options.missing is None and name not in self.options.ignored:
+            self._markers[name] = message
 
     def column(self, texts: Texts, line_of: LineOf) -> Values:
         """The column of the texts."""
@@ -191,10 +191,10 @@ class Recogniser:
             return None
         self._dates[texts.name] = format
         self._say_strays(texts, strays, cells, "dates", line_of)
-        told = f"{texts.name}: read as {format}"
+        message = f"{texts.name}: read as {format}"
         if doubtful:
-            told += f"; {next(iter(cells))!r} could have the day first instead"
-        self._findings.append(f"{told} ({self.options.advice.say('nominal', name=texts.name)} keeps texts)")
+            message += f"; {next(iter(cells))!r} could have the day first instead"
+        self._findings.append(f"{message} ({self.options.advice.say('nominal', name=texts.name)} keeps texts)")
         return Dates(_values(texts, format.parse))
 
     def _as_numbers(self, texts: Texts, cells: dict[str, int], line_of: LineOf) -> Values | None:
@@ -231,10 +231,10 @@ class Recogniser:
             self._examples[texts.name] = next(unusual, next(iter(cells)))
         self._say_strays(texts, strays, cells, "numbers", line_of)
         if doubtful:
-            said = self.options.advice.say("decimal", text="." if format.decimal == "," else ",")
+            wording = self.options.advice.say("decimal", text="." if format.decimal == "," else ",")
             example = self._examples[texts.name]
             self._findings.append(
-                f"{texts.name}: {example!r} is read as {format.parse(example):g}; {said} if it is not"
+                f"{texts.name}: {example!r} is read as {format.parse(example):g}; {wording} if it is not"
             )
         return Numeric(_values(texts, format.parse))
 
@@ -254,7 +254,7 @@ class Recogniser:
         if strays:
             self._strays.append(texts.name)
             self._findings.append(
-                f"{_told_strays(texts, strays, cells, what, line_of)}, and "
+                f"{_strays_text(texts, strays, cells, what, line_of)}, and "
                 f"{'counts' if sum(map(cells.__getitem__, strays)) == 1 else 'such cells count'} as missing "
                 f"({self.options.advice.say('nominal', name=texts.name)} keeps texts)"
             )
@@ -262,7 +262,7 @@ class Recogniser:
     def _say_nearly(self, texts: Texts, strays: list[str], cells: dict[str, int], line_of: LineOf) -> None:
         if texts.kind is None and _share(strays, cells) <= NEARLY and len(cells) - len(strays) >= FEW_DISTINCT:
             self._findings.append(
-                f"{_told_strays(texts, strays, cells, 'numbers', line_of)}. The column is taken as categorical: "
+                f"{_strays_text(texts, strays, cells, 'numbers', line_of)}. The column is taken as categorical: "
                 "correct these cells, or declare them missing with "
                 f"{self.options.advice.say('missing', text=strays[0])}"
             )
@@ -309,7 +309,7 @@ def _share(strays: Collection[str], cells: Mapping[str, int]) -> float:
     return sum(map(cells.__getitem__, strays)) / sum(cells.values())
 
 
-def _told_strays(texts: Texts, strays: Collection[str], cells: Mapping[str, int], what: str, line_of: LineOf) -> str:
+def _strays_text(texts: Texts, strays: Collection[str], cells: Mapping[str, int], what: str, line_of: LineOf) -> str:
     rows = sorted((texts.first_row(text), text) for text in strays)
     total, bad = sum(cells.values()), sum(map(cells.__getitem__, strays))
     shown = ", ".join(f"{line_of(row)} ({text!r})" for row, text in rows[:SHOWN])
@@ -345,9 +345,9 @@ def without_row_numbers(table: ReadTable, kinds: Mapping[str, str], name: str) -
         return table
     if len(column) > 1 and not (np.diff(column.values) == 1).all():
         return table
-    told = "a column without a name counts the rows, as pandas writes its index: it is left out"
+    message = "a column without a name counts the rows, as pandas writes its index: it is left out"
     columns = {other: values for other, values in table.columns.items() if other != name}
-    return replace(table, columns=columns, findings=(told, *table.findings))
+    return replace(table, columns=columns, findings=(message, *table.findings))
 
 
 def texts_of_objects(name: str, kind: str | None, cells: NDArray[Any]) -> Texts:

@@ -97,25 +97,25 @@ def take_target(
     advice: Advice = PARAMETERS,
 ) -> Taken:
     """Take the labels out of a table."""
-    columns, said = dict(table.columns), advice.say("target", name=target)
+    columns, wording = dict(table.columns), advice.say("target", name=target)
     if target not in columns:
         shown = ", ".join(map(repr, [*columns][:8])) + (", ..." if len(columns) > 8 else "")
         raise ValueError(
-            f"{said}: {file} has no such column; {did_you_mean(target, columns, f'its columns are {shown}')}"
+            f"{wording}: {file} has no such column; {did_you_mean(target, columns, f'its columns are {shown}')}"
         )
     labels = columns.pop(target)
     if not columns:
-        raise ValueError(f"{said}: {file} has no other column: there is nothing to predict it from")
+        raise ValueError(f"{wording}: {file} has no other column: there is nothing to predict it from")
     kept = ~labels.is_missing
     format, findings = replace(table.format, target=target), table.findings
     if not kept.all():
-        _check_missing(kept, drop_missing, f"{said}: ", file, advice)
+        _check_missing(kept, drop_missing, f"{wording}: ", file, advice)
         findings = (*findings, f"{len(kept) - kept.sum():,} of {len(kept):,} rows have no class and are left out")
         columns = {name: column.take(kept) for name, column in columns.items()}
         labels = labels.take(kept)
     if bins is not None:
         limits = check_bins(bins, "target_bins" if not advice.for_shell else "--target-bins")
-        labels, format = _cut(labels, limits, said), replace(format, target_bins=limits)
+        labels, format = _cut(labels, limits, wording), replace(format, target_bins=limits)
     return Taken(ReadTable(columns, format, findings), labels, kept)
 
 
@@ -156,11 +156,11 @@ kinds={'visits': 'nominal'} says that they are names
     if not limits:
         return []
     shares = np.bincount(np.searchsorted(limits, numbers, side="right")) / len(numbers)
-    told = ", ".join(f"{share:.0%}".replace("%", " %") for share in shares)
+    share_texts = ", ".join(f"{share:.0%}".replace("%", " %") for share in shares)
     return [
         f"{advice.say('target', name=target)}: holds {len(found)} different whole numbers, with few rows for the "
         f"larger ones, as if they counted something. Each is a class of its own now; {advice.cut(limits)} makes ranges "
-        f"of them ({told} of the rows), and {advice.say('nominal', name=target)} says that they are names"
+        f"of them ({share_texts} of the rows), and {advice.say('nominal', name=target)} says that they are names"
     ]
 
 
@@ -190,18 +190,18 @@ def propose_limits(numbers: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(limits)
 
 
-def _check_missing(kept: NDArray[np.bool_], drop_missing: bool, said: str, file: str, advice: Advice) -> None:
+def _check_missing(kept: NDArray[np.bool_], drop_missing: bool, wording: str, file: str, advice: Advice) -> None:
     count, first = int((~kept).sum()), int(np.argmin(kept)) + 1
     if not kept.any():
-        raise ValueError(f"{said}no row of {file} has a class: name another column")
+        raise ValueError(f"{wording}no row of {file} has a class: name another column")
     if not drop_missing:
         raise ValueError(
-            f"{said}{count:,} of {len(kept):,} rows of {file} have no class, the first is row {first} after the "
+            f"{wording}{count:,} of {len(kept):,} rows of {file} have no class, the first is row {first} after the "
             f"header: remove them, or leave them out with {advice.say('drop_missing')}"
         )
 
 
-def _cut(labels: Values, limits: tuple[float, ...], said: str) -> Values:
+def _cut(labels: Values, limits: tuple[float, ...], wording: str) -> Values:
     if not isinstance(labels, Numeric):
-        raise ValueError(f"{said}: is not a column of numbers, so that it cannot be cut into classes")
+        raise ValueError(f"{wording}: is not a column of numbers, so that it cannot be cut into classes")
     return from_names(cut_into_classes(labels.values, limits).astype(object))
