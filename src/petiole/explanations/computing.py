@@ -216,8 +216,8 @@ def _explainer(estimate: Any) -> tuple[Explain, int]:
 
 def _two_parts(name: str) -> str:
     return (
-        f"explain: with monotonic_cst and more than two classes, a {name} is a model of the named class and one of how the "
-        "others divide the rest, whose scores do not add up: use method='sampled' with output='probability'"
+        f"explain: with monotonic_cst and more than two classes, a {name} is a model of the named class and one of how "
+        "the others divide the rest, whose scores do not add up: use method='sampled' with output='probability'"
     )
 
 
