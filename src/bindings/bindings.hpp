@@ -1,4 +1,4 @@
-// What the binding files share.
+// Declarations that the binding files share.
 #pragma once
 
 #include <optional>
@@ -56,7 +56,7 @@ auto run_interruptible(F&& work) {
     nb::gil_scoped_release release;
     return work(interrupt);
   } catch (const Interrupted&) {
-    throw nb::python_error();  // carries what the signal handler raised
+    throw nb::python_error();  // with the exception of the signal handler
   }
 }
 

@@ -1,4 +1,4 @@
-// Sums of what boosted trees add to the scores of rows.
+// Sums of the leaf values of boosted trees, which are the scores of rows.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class BoostRouter {
   static constexpr std::size_t kLanes = SmallTree::kLanes;
   using Apart = std::integral_constant<std::int64_t, kLanes>;
 
-  // A number that splits look at: a feature, where missing values are less than everything, or more. One that goes to the
-  // left where it is missing and one that goes to the right are two, and a walk need not ask whether a value is missing.
+  // A number that splits test: a feature whose missing values are less than everything, or more than everything. There is
+  // one slot for each of the two, so that a walk need not test whether a value is missing.
   struct Slot {
     std::int32_t feature;
     float missing;

@@ -100,9 +100,9 @@ def describe_growth(growth: Growth, n_rows: int) -> list[str]:
         return [MISSING_TELLS, *describe_growth({**growth, "missing": "fractional"}, n_rows)]
     if n_rows <= MANY_ROWS or not set(growth) - {"missing"}:
         return []
-    told = []
+    parts = []
     if "min_samples_leaf" in growth:
-        told.append(f"leaves have at least {growth['min_samples_leaf']:g} rows (chosen on out-of-bag rows)")
+        parts.append(f"leaves have at least {growth['min_samples_leaf']:g} rows (chosen on out-of-bag rows)")
     if "max_bins" in growth:
-        told.append(f"columns {growth['max_bins']} bins")
-    return [f"large table ({n_rows:,} rows): {', '.join(told)}"]
+        parts.append(f"columns {growth['max_bins']} bins")
+    return [f"large table ({n_rows:,} rows): {', '.join(parts)}"]

@@ -130,7 +130,7 @@ def grow_range(
         rows.n_categories,
         end - first,
         plan.tree.coding(),
-        plan.tree.options(rows.n_columns, rows.classes, rows.class_weights(), plan.seed),
+        plan.tree.options(rows.n_columns, rows.classes, rows.class_weights(), plan.seed, rows.constraints),
         _options(plan, first, keep_members),
         len(rows.classes),
         n_threads,

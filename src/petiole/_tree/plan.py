@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole._table.constraints import Constraints
 from petiole._validation import check_choice, check_number, check_whole, resolve_class_scale, resolve_max_features
 
 CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
@@ -93,7 +94,12 @@ class TreePlan:
         return options
 
     def options(
-        self, n_features: int, classes: npt.NDArray[Any], class_weights: npt.NDArray[np.float64], seed: int | None
+        self,
+        n_features: int,
+        classes: npt.NDArray[Any],
+        class_weights: npt.NDArray[np.float64],
+        seed: int | None,
+        constraints: Constraints | None = None,
     ) -> _core.GrowOptions:
         """The core's options for a table with this many columns; without a seed ties go to the first feature."""
         options = _core.GrowOptions()
@@ -110,4 +116,7 @@ class TreePlan:
         options.thresholds_from_data = self.threshold == "data"
         options.random_ties = seed is not None
         options.seed = 0 if seed is None else seed
+        if constraints is not None:
+            options.signs, options.ordered_class = list(constraints.signs), constraints.target
+            options.groups = [list(group) for group in constraints.groups]
         return options

@@ -203,6 +203,8 @@ def _explainer(estimate: Any) -> tuple[Explain, int]:
     """What explains rows by an estimate, and how many numbers it needs for each row and column."""
     if isinstance(estimate, BoostedPETClassifier):
         trees = estimate.trees_
+        if hasattr(estimate, "named_trees_"):
+            raise ValueError(_two_parts("BoostedPETClassifier"))
         return (lambda asked: explain_boosted(trees, asked)), 2 * trees.n_classes
     if isinstance(estimate, SingleTree):
         return (lambda asked: explain_tree(estimate.tree, estimate.tables, asked)), estimate.tables.n_columns
@@ -216,6 +218,13 @@ def _explainer(estimate: Any) -> tuple[Explain, int]:
     of_parts = [PartTables.of(part) for part in estimate.parts]
     widest = max(part.tables.n_columns for part in of_parts)
     return (lambda asked: explain_pool(estimate, of_parts, asked)), 2 * widest
+
+
+def _two_parts(name: str) -> str:
+    return (
+        f"explain: with monotonic_cst and more than two classes, a {name} is a model of the named class and one of how "
+        "the others divide the rest, whose scores do not add up: use method='sampled' with output='probability'"
+    )
 
 
 def _of_mean(estimate: LeafMean, asked: Asked) -> Additive:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 12
 
 
-@told_in_one_line
+@errors_in_one_line
 def explain(
     model: options.Model,
     data: options.Data,
