@@ -190,6 +190,11 @@ MAKERS = {
     "probability_forest_oblique": lambda: _plain(
         ProbabilityForestClassifier(6, splits="oblique", max_features="sqrt", random_state=0)
     ),
+    "probability_forest_kinds": lambda: _mixed(
+        ProbabilityForestClassifier(
+            9, max_features=("sqrt", 1, 1), splits=("best", "random", "oblique"), random_state=0
+        )
+    ),
     "boosted": lambda: _mixed(
         BoostedPETClassifier(0.2, max_iter=20, n_folds=3, random_state=0), sample_weight=weights()
     ),

@@ -172,13 +172,14 @@ warm_start, random_state, n_jobs, verbose
         if len(forests) > 1:
             raise ValueError(
                 f"the ensemble has trees of {len(forests)} kinds, with different samples: fit it with one "
-                "max_features, such as max_features='sqrt'"
+                "kind, such as max_features='sqrt'"
             )
         rows = training_again(ensemble, X, y, sample_weight, "MOBESPClassifier.from_ensemble")
         plan, *_ = plans_of(ensemble, ensemble.seed_)
         shared = {name: value for name, value in ensemble.get_params(deep=False).items() if name in _parameters(cls)}
         # By default, leaves count what the ensemble's leaves count.
-        model = cls(**{**shared, **plan.tree.chosen(), "oob_weight": 1.0, **parameters})
+        grown = {**plan.tree.chosen(), "n_estimators": len(forests[0])}
+        model = cls(**{**shared, **grown, "oob_weight": 1.0, **parameters})
         model._check_parameters()
         forest = forests[0]
         if model.count != ensemble.count:

@@ -78,7 +78,8 @@ class TreePlan:
 
     def chosen(self) -> dict[str, Any]:
         """The parameters that an ensemble may choose in the fit, or for one kind of trees."""
-        return {name: getattr(self, name) for name in ("max_features", "min_samples_leaf", "max_bins", "missing")}
+        names = ("max_features", "splits", "min_samples_leaf", "max_bins", "missing")
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         """Shows only what differs from the defaults, as scikit-learn does."""
