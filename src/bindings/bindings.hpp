@@ -1,4 +1,4 @@
-// What the binding files share.
+// Declarations that the binding files share.
 #pragma once
 
 #include <optional>
@@ -33,6 +33,7 @@ void bind_boost(nb::module_& m);
 void bind_estimate(nb::module_& m);
 void bind_lazy(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_explain(nb::module_& m);
 
 // The primary arrays of a tree, by the names that petiole.Tree uses.
 nb::dict to_arrays(Tree&& tree);
@@ -55,7 +56,7 @@ auto run_interruptible(F&& work) {
     nb::gil_scoped_release release;
     return work(interrupt);
   } catch (const Interrupted&) {
-    throw nb::python_error();  // carries what the signal handler raised
+    throw nb::python_error();  // with the exception of the signal handler
   }
 }
 

@@ -1,4 +1,4 @@
-// Whether what is passed together belongs together.
+// Checks that arguments belong together.
 #pragma once
 
 #include "forest/router.hpp"

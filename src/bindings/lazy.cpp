@@ -36,7 +36,7 @@ auto run_reporting(const nb::object& report, F&& work) {
     nb::gil_scoped_release release;
     return work(interrupt, progress);
   } catch (const Interrupted&) {
-    throw nb::python_error();  // carries what the signal handler, or the report, raised
+    throw nb::python_error();  // with the exception of the signal handler or the report
   }
 }
 

@@ -1,4 +1,4 @@
-// What linear models and kernels need of rows.
+// Products of rows, for linear models and kernels.
 #include "bindings.hpp"
 #include "linear/dense.hpp"
 

@@ -1,4 +1,4 @@
-// Where training rows are in each tree.
+// The leaves of training rows in each tree.
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"

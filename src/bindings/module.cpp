@@ -22,4 +22,5 @@ NB_MODULE(_core, m) {
   petiole::bindings::bind_estimate(m);
   petiole::bindings::bind_lazy(m);
   petiole::bindings::bind_linear(m);
+  petiole::bindings::bind_explain(m);
 }

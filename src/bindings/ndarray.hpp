@@ -1,4 +1,4 @@
-// Array ownership across the border: views on the way in, vectors handed over without a copy on the way out.
+// Array ownership between Python and C++: arguments are views, results are vectors handed over without a copy.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// Answers of a forest for training rows, each row only in trees that were grown without it.
+// Predictions of a forest for training rows, each row only by trees that were grown without it.
 #include "bindings.hpp"
 #include "rows.hpp"
 

@@ -1,4 +1,4 @@
-// Training rows on their way in: labels, weights, and which rows of known members are asked.
+// Training rows as arguments: labels, weights, and the rows of known members to predict.
 #pragma once
 
 #include <nanobind/stl/optional.h>

@@ -1,4 +1,4 @@
-// Trees and training data across the border.
+// Trees and training data between Python and C++.
 #include "bindings.hpp"
 
 namespace petiole::bindings {

@@ -100,7 +100,8 @@ Tuple<Array<double>, Array<double>> look_up_pooled(const PooledLeaves& leaves, c
     ThreadPool pool(n < 64 ? 1 : n_threads);
     leaves.look_up(router, matrix, ballot, pool, out.data(), averages.data());
   }
-  return nb::make_tuple(to_table(std::move(out), n, leaves.n_classes()), to_table(std::move(averages), n, leaves.n_columns()));
+  return nb::make_tuple(to_table(std::move(out), n, leaves.n_classes()),
+                        to_table(std::move(averages), n, leaves.n_columns()));
 }
 
 VoteTables sum_of_tables(const VoteTables& tables, const VoteTables& more, double scale, int n_threads) {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -110,12 +111,19 @@ def thread_count(n_jobs: int | None) -> int:
 
     More than a few threads per processor would only take time to start, so their number is limited.
     """
-    if n_jobs is None:
+    if n_jobs is None or n_jobs == 1:
         return 1
     import joblib  # imported late, so that importing petiole is fast
 
-    most = max(MOST_THREADS, 4 * int(joblib.cpu_count()))
-    return min(int(joblib.effective_n_jobs(n_jobs)), most)
+    return min(int(joblib.effective_n_jobs(n_jobs)), max(MOST_THREADS, 4 * processor_count()))
+
+
+@functools.cache
+def processor_count() -> int:
+    """How many processors this process may use. Asking takes longer than predicting a row, so it is asked once."""
+    import joblib
+
+    return int(joblib.cpu_count())
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:
@@ -184,3 +192,16 @@ def no_class_weight(name: str) -> str:
         "petiole.decisions.decide(model.predict_proba(X), cost), or CostSensitiveClassifier. If a class was sampled "
         "less than the others, weight its rows: fit(X, y, sample_weight=...)"
     )
+
+
+class WithoutConstraints:
+    """Answers the parameters of constraints, which other classifiers have, by why they are not possible here."""
+
+    # Why no constraint can be kept to, and what to do.
+    no_constraints: ClassVar[str]
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        for name in ("monotonic_cst", "interaction_cst", "monotonic_class"):
+            if name in parameters:
+                raise TypeError(f"{name}: {cls.__name__} has no such parameter, because {cls.no_constraints}")
+        return super().__new__(cls, *args, **parameters)

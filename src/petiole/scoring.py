@@ -102,8 +102,8 @@ class BatchScorer:
                 "arrays"
             ) from None
         chosen = frame.select(self._wanted(frame.columns))
-        said = self._named(self._score(chosen.to_native(), chosen.to_numpy, len(frame)))
-        table = nw.from_dict(said, backend=frame.implementation).to_native()
+        columns_out = self._named(self._score(chosen.to_native(), chosen.to_numpy, len(frame)))
+        table = nw.from_dict(columns_out, backend=frame.implementation).to_native()
         if frame.implementation.is_pandas():
             table.index = batch.index
         return table

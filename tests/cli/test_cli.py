@@ -445,7 +445,7 @@ def test_explanations_and_predictions_have_signed_reasons(folder, tmp_path):
     assert rows[1]["reason_1"] == f"{first['column']} = {first['value']} ({first['contribution']:+.3f})"
     assert "reason_2" in rows[0] and "reason_3" not in rows[0]
     run("fit", folder / "train.csv", "-t", "y", "-m", "naive-bayes", "-q", "-o", tmp_path / "b.petiole")
-    assert "no tree paths" in refused("predict", tmp_path / "b.petiole", folder / "test.csv", "--reasons", 2)
+    assert "no trees to explain" in refused("predict", tmp_path / "b.petiole", folder / "test.csv", "--reasons", 2)
 
 
 def test_what_explain_refuses(folder, model):

@@ -109,6 +109,15 @@ void test_chains() {
           good &= near(one.held_out_scores[row * width + k], one.bases[c][k] + added);
         }
       CHECK(good);
+      // Rows that come alone or in few have the same sums, to the bit.
+      for (std::int64_t first = 0; first < n_rows; first += 1 + static_cast<std::int64_t>(below(engine, 40))) {
+        Matrix some = dataset.matrix;
+        some.n_rows = std::min<std::int64_t>(n_rows - first, 1 + static_cast<std::int64_t>(below(engine, 18)));
+        some.visit([&](const auto* data) { some.data = data + first * some.row_stride; });
+        std::vector<double> of_some(static_cast<std::size_t>(some.n_rows * router.n_scores()), 0.0);
+        router.add_scores(some, pool, of_some.data());
+        CHECK(std::memcmp(of_some.data(), scores.data() + first * router.n_scores(), of_some.size() * sizeof(double)) == 0);
+      }
     }
     CHECK(one.losses == three.losses);
   }

@@ -14,6 +14,7 @@ int main() {
   soft_tests();
   lazy_tests();
   linear_tests();
+  explain_tests();
   boost_tests();
   std::printf("%d passed, %d failed\n", n_passed, n_failed);
   return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

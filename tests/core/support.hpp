@@ -41,6 +41,7 @@ void estimate_tests();
 void soft_tests();
 void lazy_tests();
 void linear_tests();
+void explain_tests();
 void boost_tests();
 
 using Engine = std::mt19937_64;

@@ -62,7 +62,7 @@ FAKES = {
     "flagship v1": Method(lambda categorical, seed: Shy(1.0)),
     "petiole random forest": Method(lambda categorical, seed: DummyClassifier(strategy="prior")),
     "fake peer": Method(lambda categorical, seed: Shy(0.9)),
-    "dear peer": Method(lambda categorical, seed: Shy(0.8), is_dear=True),
+    "dear peer": Method(lambda categorical, seed: Shy(0.8), is_slow=True),
     "absent peer": Method(lambda categorical, seed: Shy(0.5), library="no_such_library"),
     "small peer": Method(lambda categorical, seed: Shy(0.7), suits=lambda data_set: ROWS[data_set] <= 1000),
 }

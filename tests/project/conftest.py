@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ def site(tmp_path_factory, worker_id):
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "site"
     folder.mkdir(exist_ok=True)
+    fcntl = pytest.importorskip("fcntl")
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "site").exists():

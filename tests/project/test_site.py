@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -57,25 +58,36 @@ def test_a_page_is_sound_and_fits_a_phone(address, browser, page):
 
 
 # The results are in a shadow root.
-FOUND = """
+FOUND = r"""
 const links = node => [...node.querySelectorAll('a')].map(a => a.getAttribute('href') || '').concat(
   ...[...node.querySelectorAll('*')].filter(e => e.shadowRoot).map(e => links(e.shadowRoot)));
-return links(document).some(link => link.includes('leaf_estimators.html?h=curtailment'));
+return links(document).some(link => /(leaf_estimators|api\/smoothing)\.html\?h=curtailment/.test(link));
 """
 
 
-def test_the_search_finds_a_method(address, browser):
+@pytest.mark.parametrize("opened", ["from a server", "as files"])
+def test_the_search_finds_a_method(address, site, browser, opened):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.set_window_size(1300, 900)
-    browser.get(f"{address}/index.html")
+    browser.get(f"{address if opened == 'from a server' else site.as_uri()}/index.html")
     browser.execute_script("document.querySelector('button.md-search__button').click()")
     focus = "return document.activeElement.shadowRoot !== null || document.activeElement.tagName == 'INPUT'"
-    WebDriverWait(browser, 20).until(lambda driver: driver.execute_script(focus))
+    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(focus))
     ActionChains(browser).send_keys("curtailment").perform()
-    WebDriverWait(browser, 20).until(lambda driver: driver.execute_script(FOUND))
+    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(FOUND))
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    loads = re.compile(
+        r'<(?:script|img|iframe|source)[^>]* src="(?:https?:)?//|<link[^>]* href="(?:https?:)?//[^>]*stylesheet'
+    )
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 50
+    assert not [page.name for page in pages if loads.search(page.read_text(encoding="utf-8"))]
 
 
 def test_dark_mode_can_be_chosen(address, browser):

@@ -1,4 +1,4 @@
-// Long loops count their work and now and then ask the caller whether to go on.
+// Long loops count their work and from time to time ask the caller whether to continue.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A hint that memory will be read soon. It changes no result; compilers without it go without.
+// A hint that memory will be read soon. It changes no result; other compilers ignore it.
 #pragma once
 
 namespace petiole {

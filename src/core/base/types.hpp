@@ -26,7 +26,7 @@ inline constexpr double kMinSplitInfo = 1e-3;
 // A row whose share has been divided below this by missing values is no longer divided.
 inline constexpr double kMinShare = 1e-3;
 
-// What a user passed: numeric columns hold values, categorical columns hold category codes, NaN is missing.
+// The user's data: numeric columns hold values, categorical columns hold category codes, NaN is missing.
 struct Matrix {
   const void* data = nullptr;
   bool is_float32 = false;

@@ -9,7 +9,7 @@
 namespace petiole::boosting {
 namespace {
 
-// A class without training rows begins as if half a row were of it.
+// A class without training rows starts as if it had half a row.
 constexpr double kAbsent = 0.5;
 
 FixedPoint units_of(const Targets& targets, const std::vector<RowId>& rows) {

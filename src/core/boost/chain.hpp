@@ -7,12 +7,12 @@
 
 namespace petiole::boosting {
 
-// Which rows a chain is grown on and which it is judged by.
+// The rows on which a chain is grown and those on which it is evaluated.
 struct ChainRows {
   std::vector<RowId> training, held_out;  // ascending
 };
 
-// What chains share.
+// Data and settings that chains share.
 struct BoostData {
   const BoostColumns& columns;
   Targets targets;
@@ -31,11 +31,11 @@ class Chain {
   bool is_finished() const { return is_finished_; }
 
   void keep_held_out_scores();
-  // Writes what was kept last: a row of n_classes numbers for each held-out row.
+  // Writes the scores that were kept last: a row of n_classes numbers for each held-out row.
   void write_held_out_scores(double* out) const;
   void truncate(int n_rounds);
   BoostedTrees&& take_trees() { return std::move(trees_); }
-  // The scores that all rows begin with, one for each class.
+  // The initial scores of all rows, one for each class.
   const std::vector<double>& base() const { return base_; }
 
  private:

@@ -1,4 +1,4 @@
-// The coded columns as boosting reads them: the codes of four columns side by side in one word for each row, so that one
+// The coded columns in the layout for boosting: the codes of four columns side by side in one word for each row, so that one
 // read serves four histograms.
 #pragma once
 

@@ -6,7 +6,8 @@
 namespace petiole::boosting {
 namespace {
 
-constexpr std::int64_t kRowsPerBlock = 512;
+constexpr std::int64_t kRowsPerBlock = 256;
+constexpr std::size_t kFewRows = 4;  // up to this many rows are walked one by one, through several trees side by side
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
@@ -26,8 +27,11 @@ BoostRouter::BoostRouter(const BoostedTrees& trees, int n_scores, int n_features
   for (std::size_t t = 0; t < arrays_.n_trees(); ++t) {
     const auto first = static_cast<std::size_t>(arrays_.node_start[t]),
                end = static_cast<std::size_t>(arrays_.node_start[t + 1]);
-    OneTree& tree = trees_.emplace_back(OneTree{first, end - first, {}});
-    if (is_narrow(tree)) make_steps(tree);
+    OneTree& tree = trees_.emplace_back(OneTree{first, end - first, {}, {}});
+    if (is_narrow(tree))
+      make_steps(tree);
+    else
+      ++n_wide_;
   }
 }
 
@@ -62,29 +66,69 @@ void BoostRouter::make_steps(OneTree& tree) {
       tree.steps.emplace_back(narrow_threshold(arrays_.threshold[node]), static_cast<std::int32_t>(slot_of(node)),
                               arrays_.left[node]);
   }
+  if (tree.n_nodes + 1 > 2 * SmallTree::kMostLeaves) return;
+  tree.small = SmallTree(
+      0, [&](std::size_t i) { return std::pair(std::uint32_t{tree.steps[i].feature}, tree.steps[i].threshold); },
+      [&](std::size_t i) { return std::size_t{tree.steps[i].first_child}; },
+      [&](std::size_t i) { return arrays_.value[tree.first + i]; });
 }
 
 template <class T>
 void BoostRouter::load(const T* first_row, const Matrix& queries, std::size_t n, Scratch& scratch) const {
-  scratch.values.resize(std::max<std::size_t>(slots_.size(), 1) * n);
-  float* to = scratch.values.data();
-  for (std::size_t r = 0; r < n; ++r) {
-    const T* row = first_row + static_cast<std::int64_t>(r) * queries.row_stride;
-    for (const Slot& slot : slots_) {
-      const T value = row[slot.feature * queries.column_stride];
-      *to++ = std::isnan(value) ? slot.missing : round_up(value);
+  scratch.values.resize(n_slots() * ((n + kLanes - 1) / kLanes * kLanes));
+  for (std::size_t begin = 0; begin < n; begin += kLanes) {
+    float* const to = scratch.values.data() + begin * n_slots();
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const T* row = first_row + static_cast<std::int64_t>(std::min(begin + i, n - 1)) * queries.row_stride;
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+        const T value = row[slots_[slot].feature * queries.column_stride];
+        to[slot * kLanes + i] = std::isnan(value) ? slots_[slot].missing : round_up(value);
+      }
     }
   }
 }
 
 void BoostRouter::walk_narrow(const OneTree& tree, std::size_t n, Scratch& scratch, double* out) const {
   const double* const value = arrays_.value.data() + tree.first;
+  const auto stride = static_cast<std::size_t>(n_scores_);
+  if (tree.small.is_set()) {
+    for (std::size_t r = 0; r < n; r += kLanes)
+      tree.small.add_to(values_of(scratch, r), std::min(kLanes, n - r), out + r * stride, stride);
+    return;
+  }
   for (std::size_t begin = 0; begin < n; begin += RowWalk::kMostRows) {
     const std::size_t n_rows = std::min(RowWalk::kMostRows, n - begin);
-    for (std::size_t i = 0; i < n_rows; ++i) scratch.walk.set_row(i, scratch.values.data() + (begin + i) * slots_.size());
-    scratch.walk.walk<true>(tree.steps.data(), n_rows, Contiguous{});
-    for (std::size_t i = 0; i < n_rows; ++i)
-      out[(begin + i) * static_cast<std::size_t>(n_scores_)] += value[scratch.walk.leaf(i)];
+    for (std::size_t i = 0; i < n_rows; ++i) scratch.walk.set_row(i, values_of(scratch, begin + i));
+    scratch.walk.walk<true>(tree.steps.data(), n_rows, Apart{});
+    for (std::size_t i = 0; i < n_rows; ++i) out[(begin + i) * stride] += value[scratch.walk.leaf(i)];
+  }
+}
+
+// One row down all narrow trees, kBlock of them side by side.
+void BoostRouter::walk_trees(std::size_t r, const Scratch& scratch, double* out) const {
+  static const NarrowStep kNowhere(kInfinity, 0, 0);
+  const float* const values = values_of(scratch, r);
+  std::array<const NarrowStep*, kBlock> steps;
+  std::array<std::uint32_t, kBlock> node;
+  for (std::size_t begin = 0; begin < trees_.size(); begin += kBlock) {
+    const std::size_t n = std::min<std::size_t>(kBlock, trees_.size() - begin);
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const bool is_narrow = i < n && !trees_[begin + i].steps.empty();
+      steps[i] = is_narrow ? trees_[begin + i].steps.data() : &kNowhere;
+      node[i] = 0;
+    }
+    for (std::uint32_t changed = 1; changed != 0;) {
+      changed = 0;
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        const NarrowStep step = steps[i][node[i]];
+        const std::uint32_t next = step.first_child + (values[step.feature * kLanes] > step.threshold);
+        changed |= next ^ node[i];
+        node[i] = next;
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      if (!trees_[begin + i].steps.empty())
+        out[(begin + i) % static_cast<std::size_t>(n_scores_)] += arrays_.value[trees_[begin + i].first + node[i]];
   }
 }
 
@@ -109,6 +153,9 @@ double BoostRouter::walk_wide(const OneTree& tree, const T* row, std::int64_t st
 template <class T>
 void BoostRouter::add_block(const T* first_row, const Matrix& queries, std::size_t n, Scratch& scratch, double* out) const {
   load(first_row, queries, n, scratch);
+  const bool few = n <= kFewRows && n_wide_ == 0;
+  for (std::size_t r = 0; few && r < n; ++r) walk_trees(r, scratch, out + r * static_cast<std::size_t>(n_scores_));
+  if (few) return;
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     double* const to = out + t % static_cast<std::size_t>(n_scores_);
     if (!trees_[t].steps.empty())

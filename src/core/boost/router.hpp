@@ -1,7 +1,10 @@
-// Sums of what boosted trees add to the scores of rows.
+// Sums of the leaf values of boosted trees, which are the scores of rows.
 #pragma once
 
+#include <algorithm>
+
 #include "base/parallel.hpp"
+#include "boost/small_tree.hpp"
 #include "boost/trees.hpp"
 #include "tree/narrow_steps.hpp"
 
@@ -19,8 +22,11 @@ class BoostRouter {
   void add_scores(const Matrix& queries, ThreadPool& pool, double* out) const;
 
  private:
-  // A number that splits look at: a feature, where missing values are less than everything, or more. One that goes to the
-  // left where it is missing and one that goes to the right are two, and a walk need not ask whether a value is missing.
+  static constexpr std::size_t kLanes = SmallTree::kLanes;
+  using Apart = std::integral_constant<std::int64_t, kLanes>;
+
+  // A number that splits test: a feature whose missing values are less than everything, or more than everything. There is
+  // one slot for each of the two, so that a walk need not test whether a value is missing.
   struct Slot {
     std::int32_t feature;
     float missing;
@@ -28,9 +34,10 @@ class BoostRouter {
   struct OneTree {
     std::size_t first, n_nodes;
     std::vector<NarrowStep> steps;  // empty: walk the arrays
+    SmallTree small;                // set if there are few leaves
   };
   struct Scratch {
-    std::vector<float> values;  // of a block: a row of all slots for each row
+    std::vector<float> values;  // of kLanes rows after the other: slot after slot
     RowWalk walk;
   };
 
@@ -41,7 +48,14 @@ class BoostRouter {
   void load(const T* first_row, const Matrix& queries, std::size_t n, Scratch& scratch) const;
   template <class T>
   void add_block(const T* first_row, const Matrix& queries, std::size_t n, Scratch& scratch, double* out) const;
+  // Leaves read a slot, too, though nothing depends on it.
+  std::size_t n_slots() const { return std::max<std::size_t>(slots_.size(), 1); }
+  // The values of row r; those of the next slots are kLanes apart.
+  const float* values_of(const Scratch& scratch, std::size_t r) const {
+    return scratch.values.data() + r / kLanes * kLanes * n_slots() + r % kLanes;
+  }
   void walk_narrow(const OneTree& tree, std::size_t n, Scratch& scratch, double* out) const;
+  void walk_trees(std::size_t r, const Scratch& scratch, double* out) const;
   template <class T>
   double walk_wide(const OneTree& tree, const T* row, std::int64_t stride) const;
 
@@ -50,6 +64,7 @@ class BoostRouter {
   std::vector<Slot> slots_;
   std::vector<std::int32_t> slot_number_;  // of (feature, side of missing values); -1: none yet
   std::vector<OneTree> trees_;
+  std::size_t n_wide_ = 0;  // trees that are walked through the arrays
 };
 
 }  // namespace petiole::boosting

@@ -26,7 +26,7 @@ class Scores {
   std::vector<double> values_;
 };
 
-// What the rows of a data set are in the loss.
+// The rows of a data set in the loss: labels and weights.
 struct Targets {
   const std::vector<ClassId>& labels;
   const std::vector<double>& weights;  // empty: all 1

@@ -16,6 +16,7 @@ struct BoostedTrees {
   std::vector<std::uint8_t> category_right;     // whether a category goes right
   std::vector<double> value;                    // of leaves
   std::vector<double> gain;                     // of splits
+  std::vector<double> weight;                   // of the rows that a node was grown on
 
   std::size_t n_trees() const { return node_start.size() - 1; }
 
@@ -26,7 +27,7 @@ struct BoostedTrees {
     category_start.resize(n_nodes + 1);
     category_right.resize(static_cast<std::size_t>(category_start.back()));
     for (auto* whole : {&feature, &left}) whole->resize(n_nodes);
-    for (auto* number : {&threshold, &value, &gain}) number->resize(n_nodes);
+    for (auto* number : {&threshold, &value, &gain, &weight}) number->resize(n_nodes);
     missing_right.resize(n_nodes);
   }
 
@@ -37,6 +38,7 @@ struct BoostedTrees {
     missing_right.push_back(0);
     value.push_back(0);
     gain.push_back(0);
+    weight.push_back(0);
   }
 };
 

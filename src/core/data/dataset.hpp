@@ -50,7 +50,7 @@ inline bool are_classes(std::span<const std::int32_t> labels, int n_classes) {
   return std::all_of(labels.begin(), labels.end(), [=](std::int32_t label) { return 0 <= label && label < n_classes; });
 }
 
-// What is known of a column that was coded elsewhere.
+// A column that was coded elsewhere.
 struct CodedColumn {
   std::span<const std::uint32_t> codes;  // of each row
   std::uint32_t n_codes = 0;

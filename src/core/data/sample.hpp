@@ -1,4 +1,4 @@
-// Bootstrap samples: how often each row is in the sample of a tree.
+// Bootstrap samples: the number of copies of each row in the sample of a tree.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,9 @@ class Sampler {
   }
 
  private:
-  // Drawn among themselves, the rows of a class with a single row would be in every sample, so that no tree could be
-  // asked about that row honestly; and a class of two or three rows would keep its full weight in the trees that are
-  // asked about one of them. Such rare classes are drawn together, and with the largest class if they have few rows.
+  // Drawn among themselves, the rows of a class with a single row would be in every sample, so that no tree could
+  // predict that row honestly; and a class of two or three rows would keep its full weight in the trees that predict
+  // one of them. Such rare classes are drawn together, and with the largest class if they have few rows.
   static constexpr std::uint32_t kLeastStratum = 4;
 
   // The stratum of each class: its own number, or that of the stratum it is joined to. The last is for rare classes.

@@ -7,7 +7,7 @@
 
 namespace petiole {
 
-// What an estimator sees of a tree. Tables have n_classes numbers per node.
+// The parts of a tree that an estimator uses. Tables have n_classes numbers per node.
 struct NodeCounts {
   std::span<const NodeId> parent;    // -1: the root, which is node 0
   std::span<const NodeId> top_down;  // all nodes, parents before children
@@ -24,12 +24,13 @@ struct NodeCounts {
 
 enum class Height { branch, subtree };
 
-// m-branch smoothing (Ferri, Flach & Hernandez-Orallo 2003): down each branch from 1/K, theta = (n_k + m theta_parent)/(n + m)
-// with m = M (1 + (1 - 1/h) sqrt(N)), where h is counted up from the node itself or from the deepest leaf below.
+// m-branch smoothing (Ferri, Flach & Hernandez-Orallo 2003): down each branch from 1/K, theta = (n_k + m
+// theta_parent)/(n + m) with m = M (1 + (1 - 1/h) sqrt(N)), where h is counted up from the node itself or from the
+// deepest leaf below.
 std::vector<double> m_branch(const NodeCounts& tree, double M, Height height);
 
-// Hierarchical gradient smoothing (Zhang, Petitjean & Buntine 2020, eq. 5):
-// theta = (n_k + sum over ancestors of alpha_p n_pk/n_p) / (n + sum alpha_p), one alpha per node, used at internal nodes only.
+// Hierarchical gradient smoothing (Zhang, Petitjean & Buntine 2020, eq. 5): theta = (n_k + sum over ancestors of
+// alpha_p n_pk/n_p) / (n + sum alpha_p), one alpha per node, used at internal nodes only.
 std::vector<double> hgs(const NodeCounts& tree, std::span<const double> alpha);
 
 // Each node's row of `table`, or that of the last node on its path before one lighter than v.
@@ -37,9 +38,8 @@ std::vector<double> curtail(const NodeCounts& tree, std::span<const double> tabl
 
 enum class Loss { log, squared };
 
-// A loss of HGS and its gradient by alpha, one alpha per node. The probability of a row is that of its leaf,
-// theta = (rest + sum over ancestors of alpha_p f_pk) / (others + sum of alpha_p); what rest, others and f are tells the two
-// losses apart.
+// A loss of HGS and its gradient by alpha, one alpha per node. The probability of a row is that of its leaf, theta =
+// (rest + sum over ancestors of alpha_p f_pk) / (others + sum of alpha_p); the two losses differ in rest, others and f.
 class HgsLoss {
  public:
   // The mean loss of the training rows (eqs. 6 to 8), each left out of its leaf and of its leaf's ancestors.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kRowsPerItem = 1024;
 
-// The loss and the slopes of some rows.
+// The loss and the gradient of some rows.
 struct Partial {
   double loss = 0;
   std::vector<double> slopes;  // by weights, then by intercepts

@@ -31,7 +31,7 @@ ForestCounts count_members(const Members& members, TrainingRows rows, int n_clas
 ForestCounts counts_of(const Forest& forest);
 
 // The same trees with other counts, where there are some for a tree; missing values are spread as before. With a prior,
-// leaves vote anew by their in-bag counts; an empty one keeps the old votes.
+// leaves vote again by their in-bag counts; an empty one keeps the old votes.
 Forest with_counts(const Forest& forest, const ForestCounts& counts, const std::vector<double>& prior, ThreadPool& pool);
 
 }  // namespace petiole

@@ -139,7 +139,7 @@ PackedTree pack(const Tree& tree, LeafFacts leaves) {
   std::size_t n_inner = 0;
   for (std::size_t i = 0; i < n_nodes; ++i) {
     n_children[i] = tree.child_start[i + 1] - tree.child_start[i];
-    // Written and then kept or overwritten: leaves come in no order that could be foreseen.
+    // Written and then kept or overwritten: the order of leaves cannot be predicted.
     feature[n_inner] = tree.feature[i];
     packed.threshold[n_inner] = tree.threshold[i];
     missing[n_inner] = tree.missing_branch[i] + 1;

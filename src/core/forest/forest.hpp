@@ -1,7 +1,7 @@
 // A forest in memory: trees packed into the narrowest integers, with the class counts of their leaves only.
 //
 // The counts of an inner node are the sums over the leaves below it, and most leaves hold few classes, so leaves keep lists
-// of (class, weight). A packed tree takes some ten bytes a node, whatever the number of classes.
+// of (class, weight). A packed tree takes about ten bytes per node for any number of classes.
 #pragma once
 
 #include "base/codes.hpp"
@@ -112,7 +112,7 @@ struct PackedTree {
   std::size_t n_nodes() const { return n_children.size(); }
 };
 
-// What is known of the leaves of a tree.
+// The data of the leaves of a tree.
 struct LeafFacts {
   LeafCounts in_bag, out_of_bag;  // the latter may be empty: zero
   LeafCounts spread_weights;      // one number each, or empty: the sums of in_bag
@@ -124,7 +124,7 @@ PackedTree pack(const Tree& tree, LeafFacts leaves);
 // The leaves of a tree in order of node id.
 std::vector<NodeId> leaves_of(const Tree& tree);
 
-// The class with the most weight at a leaf; of equals the more frequent one, then the first.
+// The class with the most weight at a leaf; in a tie the more frequent one, then the first.
 class Vote {
  public:
   explicit Vote(const std::vector<double>& prior) : prior_(prior) {}
@@ -156,7 +156,7 @@ Tree unpack(const PackedTree& packed, int n_classes, bool with_counts);
 // Counts at all nodes from those at leaves.
 std::vector<double> node_counts(const Tree& structure, const LeafCounts& leaves, int n_classes);
 
-// Which rows count at a leaf, and how much.
+// The weights of in-bag and out-of-bag rows at a leaf.
 struct CountedRows {
   double in_bag = 1, out_of_bag = 0;
   double least = 0;  // counts are those of the nearest ancestor that has this weight of them, or of the root
@@ -190,7 +190,7 @@ Forest joined(const std::vector<const Forest*>& forests);
 // Weighted sums of the counts at the root of each tree, n_trees x n_classes.
 std::vector<double> root_counts(const Forest& forest, double in_bag, double out_of_bag);
 
-// Throws std::invalid_argument unless every number is one that the rest of the core can rely on.
+// Throws std::invalid_argument unless the rest of the core can rely on every number.
 void check(const Forest& forest);
 
 // Of trees that were not grown here; votes are those of the in-bag counts.
@@ -208,7 +208,7 @@ struct GrownForest {
   Members members;  // empty unless asked for
 };
 
-// Grows trees first_tree, first_tree + 1, ... of the forest that `options.seed` stands for; trees in parallel.
+// Grows trees first_tree, first_tree + 1, ... of the forest with `options.seed`; trees in parallel.
 GrownForest grow_forest(const Dataset& dataset, int n_trees, const GrowOptions& options, const ForestOptions& forest,
                         ThreadPool& pool, Interrupt& interrupt);
 

@@ -13,11 +13,11 @@ bool may_spread(const Dataset& dataset, const GrowOptions& options) {
          std::any_of(dataset.columns.begin(), dataset.columns.end(), [](const Column& c) { return c.has_missing; });
 }
 
-// Runs body(thread, item, interrupt): only the calling thread may ask whether to stop, the others look at what it found.
+// Runs body(thread, item, interrupt): only the calling thread may poll for interrupts, the others read its result.
 template <class F>
 void run_trees(int n_trees, ThreadPool& pool, Interrupt& interrupt, F&& body) {
   std::atomic<bool> stopped{false};
-  // One for each thread and all its trees: small trees do too little work to be asked one by one.
+  // One for each thread and all its trees: a single small tree does too little work for a poll.
   std::vector<Interrupt> of_threads;
   for (int t = 0; t < pool.n_threads(); ++t)
     of_threads.emplace_back([&, t] {

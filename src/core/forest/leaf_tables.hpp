@@ -1,7 +1,7 @@
 // One table per tree with a row of numbers for each leaf.
 //
 // Most leaves of a large tree hold few of many classes. A table is kept as lists of what is not zero where that is much
-// smaller, and as it is otherwise: with two classes lists would not pay.
+// smaller, and as it is otherwise: with two classes lists would not be smaller.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class LeafTables {
     for (const std::size_t n : n_leaves) trees_.push_back({n, std::vector<double>(n * n_columns, 0.0), {}, {}});
   }
 
-  // With room for nothing yet: each tree is to be set.
+  // Without tables yet: each tree has to be set.
   static LeafTables unset(std::size_t n_columns, const std::vector<std::size_t>& n_leaves) {
     LeafTables tables(n_columns, {});
     for (const std::size_t n : n_leaves) tables.trees_.push_back({n, {}, {}, {}});

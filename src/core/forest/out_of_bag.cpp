@@ -104,7 +104,7 @@ void out_of_bag_frequencies(const Members& members, const LeafTables& counts, do
                        if (counts.holds(t, leaf, other)) own_share += part;
                      });
                    }
-                   // What is left is added up: taken from the sum, a heavy row would leave little but rounding.
+                   // The other rows are added up: subtracting a heavy row from the sum would leave mostly rounding.
                    const double rest = left_of(from[y], oob_weight * rows.weight(row) * own_share);
                    double total = rest;
                    for (std::size_t k = 0; k < width; ++k) total += k == y ? 0.0 : from[k];

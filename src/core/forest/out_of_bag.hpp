@@ -1,4 +1,4 @@
-// Answers of a forest for training rows, each row only in trees that were grown without it.
+// Predictions of a forest for training rows, each row only by trees that were grown without it.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@ struct TrainingRows {
   double weight(std::size_t row) const { return weights == nullptr ? 1.0 : weights[row]; }
 };
 
-// A leaf with no more than this is passed over: shares of it could overflow.
+// A leaf with at most this weight is skipped: its shares could overflow.
 inline constexpr double kNothing = 1e-290;
 
-// What is left of a weight when a row is taken out of it; a trace beside the weight is what rounding leaves of nothing.
+// The rest of a weight when a row is taken out of it; a tiny rest relative to the weight is rounding and counts as 0.
 inline double left_of(double weight, double taken) {
   constexpr double kTrace = 1e-14;
   const double left = weight - taken;
   return left > kTrace * weight ? left : 0.0;
 }
 
-// Which rows are asked: those listed, or all.
+// The rows to predict: those listed, or all.
 struct Asked {
   const RowId* rows = nullptr;  // null: all
   std::size_t n = 0;
@@ -40,11 +40,11 @@ struct Asked {
 // Votes of the trees that have not seen a row: winners (-1: there is no such tree) and, n_rows x n_classes, votes.
 void out_of_bag_votes(const Members& members, const Ballot& ballot, ThreadPool& pool, std::int32_t* winners, double* votes);
 
-// For each row asked the mean of the tables' rows over the trees that have not seen it; NaN where there is none.
+// For each row to predict, the mean of the tables' rows over the trees that have not seen it; NaN where there is none.
 void out_of_bag_average(const Members& members, const LeafTables& tables, Asked asked, ThreadPool& pool, double* out);
 
 // The same with the frequencies counts / sum, where counts hold out-of-bag rows `oob_weight` times (and what an estimator
-// adds) and the row itself is taken out of them. Leaves that have nothing left are passed over; NaN where all are.
+// adds) and the row itself is taken out of them. Leaves that have nothing left are skipped; NaN where all are.
 void out_of_bag_frequencies(const Members& members, const LeafTables& counts, double oob_weight, TrainingRows rows,
                             Asked asked, ThreadPool& pool, double* out);
 

@@ -25,7 +25,7 @@ std::vector<std::uint32_t> groups_by_leaf(const Tree& tree, const Placement& pla
   for (std::uint32_t g = 0; g < placement.leaf.size(); ++g) group_of_node[static_cast<std::size_t>(placement.leaf[g])] = g;
   std::size_t n = 0;
   for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
-    groups[n] = group_of_node[i];  // written and then kept or overwritten: leaves come in no order that could be foreseen
+    groups[n] = group_of_node[i];  // written and then kept or overwritten: the order of leaves cannot be predicted
     n += tree.feature[i] < 0;
   }
   groups.resize(n);
@@ -197,7 +197,7 @@ LeafFacts TreeCounter::facts_of_sample(Tree& tree, Scratch& scratch, Members::Of
   return facts;
 }
 
-// Counts the rows outside the sample where they have got to, each once.
+// Counts the rows outside the sample at the leaves that they have reached, each once.
 template <class W>
 LeafCounts TreeCounter::count_unseen(Scratch& scratch, std::size_t n_leaves) const {
   auto& [by_leaf, of_leaf, counted, grown, sums] = scratch.tallies<W>();

@@ -17,7 +17,7 @@ class TreeCounter {
     LeafEntries<W> counted, grown, sums;
   };
 
-  // What one thread needs.
+  // The buffers of one thread.
   struct Scratch {
     std::vector<std::uint32_t> copies;  // the sample of the tree at hand
     Placement placement;                // and where its growth has left it, if that is known

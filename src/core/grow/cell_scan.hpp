@@ -42,7 +42,7 @@ void count_cells(const NodeView<W>& node, const CellColumn* columns, std::uint32
   }
 }
 
-// Finds the cut with the least mass, the first of equals, and empties the cells of known rows. scratch.right_counts holds
+// Finds the cut with the least mass (in a tie, the first) and empties the cells of known rows. scratch.right_counts holds
 // the class weights of these rows, `total` their sum; scratch.best_left gets those on the left of the cut.
 template <class C>
 Cut walk_cells(const C& criterion, const CellColumn& table, std::uint32_t width, std::uint32_t total, CutLimits limits,

@@ -1,4 +1,4 @@
-// A cut of an ordered feature, and what all searches for one share: its bounds, the criterion, the scale of weights.
+// A cut of an ordered feature, and the common parts of all searches: its bounds, the criterion, the scale of weights.
 //
 // There are three searches. With two classes (two_class_scan.hpp) and for small tables of codes and classes
 // (cell_scan.hpp) nothing is sorted: rows are counted by code, and the codes are walked in order. Else the rows are
@@ -34,7 +34,7 @@ double least_side(const SearchContext& context, double known_weight);
 
 double split_info(std::initializer_list<double> branches);
 
-// C4.5: a numeric feature pays for the choice among its cuts.
+// C4.5: the gain of a numeric feature is reduced because it was chosen among several cuts.
 void correct_gain(Candidate& candidate, std::uint32_t tries, double node_weight);
 
 // The candidate of a numeric feature without missing values: `mass` is the node's, `split_weight` its weight in the
@@ -59,7 +59,7 @@ decltype(auto) with_criterion(const SearchContext& context, F&& f) {
   }
 }
 
-// Weights as the criterion sees them: true weights times the class's scale. Counts are never scaled.
+// Weights for the criterion: true weights times the class's scale. Counts are never scaled.
 struct NoScale {
   std::uint32_t operator()(int, std::uint32_t weight) const { return weight; }
 };

@@ -1,4 +1,4 @@
-// The rows of a node on their way to its children, with those whose tested value is missing.
+// Dividing the rows of a node among its children, with those whose tested value is missing.
 #pragma once
 
 #include <algorithm>

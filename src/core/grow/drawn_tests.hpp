@@ -1,8 +1,8 @@
 // Tests that are drawn for one node: a sum of two columns, or a single cut of one.
 //
-// The search then reads codes that are made for the rows of the node, in place of the column's own: ranks of the sums, or the
-// sides of the cut. So a drawn test is judged, and its rows are sent, as those of any numeric column. What is drawn for a
-// column depends on the node's key and the column's feature alone.
+// The search then reads codes that are made for the rows of the node, in place of the column's own: ranks of the sums,
+// or the sides of the cut. So a drawn test is evaluated, and its rows are routed, like those of any numeric column.
+// What is drawn for a column depends on the node's key and the column's feature alone.
 #pragma once
 
 #include "grow/twig.hpp"
@@ -10,18 +10,20 @@
 
 namespace petiole {
 
-// What is drawn: for which columns, and what for a node.
+// The draws: for which columns, and for a node.
 class DrawnTests {
  public:
   DrawnTests(const Dataset& dataset, const GrowOptions& options);
 
   bool any() const { return any_; }
   bool draws_cuts() const { return options_.splits == Splits::random; }
-  // Whether the search looks at something else than the codes of this column.
+  // Whether the search uses other codes than those of this column.
   bool replaces(const FrameColumn& column) const { return any() && is_drawn(column); }
 
   // A numeric column together with another, each divided by about its standard deviation.
   void draw_projection(std::uint64_t test_key, std::int32_t feature, std::vector<ProjectionTerm>& projection) const;
+  // In which direction the share of the ordered class must go along a column or a sum.
+  int sign_of(std::int32_t feature, const std::vector<ProjectionTerm>& projection) const;
 
   const Dataset& dataset() const { return dataset_; }
   bool missing_is_a_category() const { return options_.missing == Missing::separate; }
@@ -51,9 +53,10 @@ class DrawnColumn {
 
   std::uint32_t n_codes() const { return n_codes_; }  // that many means missing
   bool has_missing() const { return has_missing_; }
+  int sign() const { return sign_; }
   const std::vector<std::uint32_t>& codes() const { return code_; }
 
-  // Says what is tested by a cut: codes up to this one are on the left.
+  // Describes the test of a cut: codes up to this one are on the left.
   void describe(std::uint32_t cut, SplitRule& rule) const;
   // The same for a candidate, whose rule has a threshold already if the test is whether a value is known.
   void describe(const Candidate& candidate, SplitRule& rule) const;
@@ -86,6 +89,7 @@ class DrawnColumn {
   bool has_missing_ = false;
   std::vector<std::uint32_t> code_;
   std::uint32_t n_codes_ = 0;
+  int sign_ = 0;
   double cut_ = 0;  // where values are not ranked
   std::vector<std::uint32_t> bucket_, start_;
   std::vector<Placed> sorted_;
@@ -94,7 +98,7 @@ class DrawnColumn {
 // A drawn column by rows of a frame, as the search and the partition read columns.
 class MadeColumn {
  public:
-  // Another node comes.
+  // Prepares for another node.
   void leave() { entered_ = false; }
 
   template <class W>
@@ -108,7 +112,7 @@ class MadeColumn {
       using Code = std::remove_pointer_t<decltype(codes)>;
       for (std::uint32_t i = 0; i < n; ++i) codes[entries[i].row] = static_cast<Code>(made[i]);
     });
-    column_ = {&codes_, drawn.n_codes(), column.feature, false, drawn.has_missing(), kUnknownWeight, true};
+    column_ = {&codes_, drawn.n_codes(), column.feature, false, drawn.has_missing(), kUnknownWeight, true, drawn.sign()};
     return column_;
   }
 

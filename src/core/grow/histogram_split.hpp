@@ -1,4 +1,4 @@
-// The best split of a node whose rows are somewhere else: known is the weight of each (feature, code, class).
+// The best split of a node whose rows are elsewhere, from the weight of each (feature, code, class).
 //
 // An entry of a histogram is like a row that has a value in one feature only, so the search is that of growth.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace petiole {
 
-// What all nodes of a tree share. Codes are those of the dataset; the code n_codes means missing.
+// Data that all nodes of a tree share. Codes are those of the dataset; the code n_codes means missing.
 struct HistogramColumns {
   std::vector<std::uint32_t> n_codes;
   std::vector<std::uint8_t> categorical;
@@ -23,7 +23,7 @@ struct NodeHistogram {
   std::vector<double> weight;
 };
 
-// The entries that weigh anything in a table of n_classes weights for each code of each feature; feature j has the
+// The entries with a positive weight in a table of n_classes weights for each code of each feature; feature j has the
 // rows first[j] .. first[j + 1], the last of them for missing values. Throws std::invalid_argument if the rows do not
 // exist.
 NodeHistogram to_histogram(const double* table, std::size_t n_rows, std::size_t n_classes,

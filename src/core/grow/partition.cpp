@@ -7,7 +7,7 @@
 namespace petiole {
 namespace {
 
-// Codes as few as this (per row) need not be ranked anew.
+// This few codes (per row) need not be ranked again.
 constexpr std::uint32_t kFewCodes = 4;
 
 // Copies the codes of the window's rows.
@@ -36,7 +36,7 @@ RowId extreme_row(const FrameColumn& column, const Entry<W>* entries, std::uint3
   });
 }
 
-// Ranks the codes of the window's rows anew. Categorical codes stay, because split tables are indexed by category.
+// Ranks the codes of the window's rows again. Categorical codes stay, because split tables are indexed by category.
 template <class W>
 void rank_column(const Window<W>& window, FrameColumn& column, Codes& storage, CompactScratch& scratch) {
   const std::uint32_t n = window.size();
@@ -141,7 +141,7 @@ TwoParts partition_at(const Window<W>& window, const FrameColumn& column, std::u
   });
   std::copy_n(waiting, n - n_left, entries + n_left);
   if (many_codes) return {n_left, static_cast<RowId>(low), static_cast<RowId>(high)};
-  // Of few codes, those next to the cut are met early.
+  // With few codes, those next to the cut occur early.
   return {n_left, extreme_row(column, entries, n_left, cut, std::greater<>{}),
           extreme_row(column, entries + n_left, n - n_left, cut + 1, std::less<>{})};
 }

@@ -1,9 +1,9 @@
-// Which rows are where: frames, windows and the stable partition.
+// The rows of each node: frames, windows and the stable partition.
 //
 // A frame holds compact coded columns for the rows of one subtree. A window is a range of entries (row of the frame,
 // label, weight): the rows of one node. Splitting a node permutes its range so that each child is a range of it. When a
 // window has become much smaller than its frame, `compact` copies its rows into a frame of their own, with codes ranked
-// anew: deep levels then touch memory that fits the first cache.
+// again: deep levels then use memory that fits the first cache.
 #pragma once
 
 #include <bit>
@@ -23,6 +23,7 @@ struct FrameColumn {
   bool has_missing = false;
   double heaviest_code = 0;  // no code has more weight than this in the dataset
   bool is_made = false;      // for the rows of one node: it belongs to no frame
+  int sign = 0;              // of a made column, as those of GrowOptions
 };
 
 struct Frame {
@@ -103,7 +104,7 @@ struct CompactScratch {
 template <class W>
 void compact(Window<W>& window, CompactScratch& scratch);
 
-// Whether that is worth its while: a window this many times smaller than its frame gets a frame of its own,
+// Whether that is worthwhile: a window this many times smaller than its frame gets a frame of its own,
 inline constexpr std::uint32_t kShrink = 4;
 // unless the frame is this small anyway,
 inline constexpr RowId kSmallFrame = 64;

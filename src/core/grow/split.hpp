@@ -1,4 +1,4 @@
-// Which split is best: one candidate per feature, then the choice among them.
+// The best split: one candidate per feature, then the choice among them.
 #pragma once
 
 #include "grow/cells.hpp"
@@ -7,8 +7,8 @@
 
 namespace petiole {
 
-// The rows of a node as the search sees them. Classes are numbered among those present at the node, so a node with two classes
-// left is a two-class problem whatever the dataset has.
+// The rows of a node in the form for the search. Classes are numbered among those present at the node, so a node with
+// two classes left is a two-class problem whatever the dataset has.
 template <class W>
 struct NodeView {
   const Frame* frame = nullptr;
@@ -18,10 +18,11 @@ struct NodeView {
   std::vector<W> class_totals;           // true weights per local class
   std::vector<double> class_scale;       // split_class_weight per local class; all 1 without
   double weight = 0;                     // sum of true weights
+  int ordered_class = -1;                // that of GrowOptions as a local class; -1: it is absent, or none matters
 
   int n_classes() const { return static_cast<int>(class_totals.size()); }
 
-  // Makes the labels of the entries local. Who can look them up as well need not ask for it: it takes a pass over the rows.
+  // Makes the labels of the entries local. Callers that can look them up need not call it: it takes a pass over the rows.
   void number_labels() {
     if (local_class == nullptr) return;
     if (numbered_.size() < n) numbered_.resize(n);
@@ -136,7 +137,7 @@ template <class W>
 void find_candidates(const SearchContext& context, NodeView<W>& node, const std::int32_t* columns, std::size_t n,
                      SearchScratch<W>& scratch, Candidate* candidates);
 
-// The candidate of one column, which need not belong to the frame; who calls says where it does.
+// The candidate of one column, which need not belong to the frame; the caller sets its position.
 template <class W>
 Candidate find_candidate(const SearchContext& context, NodeView<W>& node, const FrameColumn& column,
                          SearchScratch<W>& scratch);

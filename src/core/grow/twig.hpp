@@ -1,6 +1,6 @@
 // A twig: a subtree of at most 64 rows, grown to its leaves in one go.
 //
-// Most nodes of a full tree are twigs' nodes, and what they cost is not rows but bookkeeping. The rows of a twig get slots,
+// Most nodes of a full tree are in twigs, and their cost is mostly bookkeeping, not rows. The rows of a twig get slots,
 // a set of them is one machine word, and a node is such a set: splitting it is an `and`, and nothing is moved or allocated.
 #pragma once
 
@@ -33,7 +33,7 @@ struct TwigCodes {
   alignas(16) std::array<std::uint8_t, kTwigRows> of{};
 };
 
-// What the cut does.
+// The effect of the cut.
 struct TwigSides {
   Slots left = 0;
   std::uint32_t low = 0, high = 0;  // slots with the largest value on the left and the smallest on the right
@@ -65,11 +65,11 @@ class Twig {
   // The slots without a value in a column.
   Slots missing(std::int32_t column) { return ranked(static_cast<std::size_t>(column)).missing; }
 
-  // For a numeric column with a value in every slot of the node.
-  Candidate find(std::int32_t column, TwigCut& cut);
+  // For a numeric column with a value in every slot of the node; `sign` as those of GrowOptions.
+  Candidate find(std::int32_t column, TwigCut& cut, int sign = 0);
   TwigSides sides_of(std::int32_t column, TwigCut cut);
   // The same for codes that were made for this node, below kTwigRows.
-  Candidate find(const TwigCodes& codes, TwigCut& cut);
+  Candidate find(const TwigCodes& codes, TwigCut& cut, int sign = 0);
   TwigSides sides_of(const TwigCodes& codes, TwigCut cut) const;
 
  private:
@@ -82,13 +82,14 @@ class Twig {
   const RankedColumn& ranked(std::size_t column);
   void rank(const FrameColumn& column, RankedColumn& ranked);
   template <class C>
-  Candidate best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  Candidate best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& cut, int sign);
   template <class C>
   Cut cut_two_classes(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
   template <class C>
   Cut cut_cells(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
-  template <class C>
-  Cut cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  template <class C, class Allowed>
+  Cut cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut, Allowed allowed);
+  double weight_of_class(int label) const;  // at the node
   void group(const std::uint8_t* codes);
   template <class C>
   void prepare_search(const C& criterion);
@@ -110,7 +111,7 @@ class Twig {
   std::array<std::uint8_t, kTwigRows> label_at_node_;         // of the twig's classes
   std::uint32_t n_present_ = 0;
   W true_total_{0}, heaviest_{0};
-  // What the search of every column needs, computed when the first is searched.
+  // Data for the search of every column, computed when the first is searched.
   bool prepared_ = false;
   double weight_of_node_ = 0, mass_ = 0;            // as the criterion sees them
   W least_side_{0};                                 // what each side of a cut must weigh

@@ -223,7 +223,7 @@ std::uint32_t walk_boundaries(const NodeView<W>& node, const FrameColumn& column
   return walk.finish();
 }
 
-// The cut of least mass among boundaries that come block by block, the first of equals.
+// The cut of least mass (in a tie, the first) among boundaries that come block by block.
 template <class W, class C>
 class BestBoundary {
  public:
@@ -291,7 +291,7 @@ class BestBoundary {
   Mass mass_{};
 };
 
-// Finds the cut with the least mass, the first of equals.
+// Finds the cut with the least mass; in a tie, the first.
 template <class Pair, class W, class C>
 Cut walk_two_classes(const NodeView<W>& node, const FrameColumn& column, ClassPair<W> known, const C& criterion,
                      CutLimits limits, SearchScratch<W>& scratch) {

@@ -1,4 +1,4 @@
-// What is on both sides of a cut while it moves: a criterion that is a sum over classes changes by one term at a time.
+// The classes on both sides of a cut while it moves: a criterion that is a sum over classes changes by one term at a time.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which of a node's tests are best: cheap ranks first, exact gains for those that come near.
+// The best of a node's tests: cheap ranks first, exact gains for those that come near.
 #pragma once
 
 #include <algorithm>

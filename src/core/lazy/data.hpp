@@ -1,4 +1,4 @@
-// What the lazy trees of all queries and samples share: coded columns, labels, weights in whole units.
+// Data that the lazy trees of all queries and samples share: coded columns, labels, weights in whole units.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +67,7 @@ struct LazyData {
 
   Units weight(RowId row) const { return weights.empty() ? 1 : weights[row]; }
 
-  // A weight, or a number of pseudo-rows, as a multiple of the unit. What is beyond all data stays there without overflow.
+  // A weight, or a number of pseudo-rows, as a multiple of the unit. Larger values are clamped without overflow.
   double in_units(double weight) const { return std::clamp(weight / unit, 0.0, 1e300); }
   static Units rounded(double units) { return std::llround(std::min(units, 0x1p62)); }
 

@@ -7,11 +7,11 @@
 namespace petiole {
 namespace {
 
-// With fewer queries sharing does not pay.
+// With fewer queries, sharing is not faster.
 constexpr std::size_t kFewQueries = 4;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
-// Queries with equal cells have equal answers: `first[i]` is the first query like query i.
+// Queries with equal cells have equal predictions: `first[i]` is the first query like query i.
 std::vector<std::size_t> first_of_equals(const Matrix& queries) {
   const auto n = static_cast<std::size_t>(queries.n_rows), d = static_cast<std::size_t>(queries.n_columns);
   std::vector<std::uint64_t> bits(n * d);
@@ -62,7 +62,7 @@ class Searchers {
   std::vector<Interrupt> interrupts_;
 };
 
-// Which queries are answered in which sample, and where the answers go.
+// The queries that are predicted in each sample, and where the results go.
 struct Plan {
   std::vector<LazyQuery> queries;
   std::size_t share_from, n_classes;

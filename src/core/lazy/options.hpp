@@ -1,5 +1,5 @@
 // Bagged lazy option trees (Margineantu & Dietterich 2002): for every query and every bootstrap sample a tree of the
-// tests that are true for the query. There are no trees to keep: this holds the coded data and answers queries.
+// tests that are true for the query. No trees are kept: this holds the coded data and predicts queries.
 #pragma once
 
 #include "data/sample.hpp"
@@ -13,7 +13,7 @@ struct LazyBagOptions {
   std::uint64_t seed = 0;
 };
 
-// How far a long prediction is, for whoever watches: trees that are finished, of how many.
+// The progress of a long prediction: finished trees, and all trees.
 struct Progress {
   std::atomic<std::uint64_t> done{0}, total{0};
 };
@@ -28,7 +28,7 @@ class LazyOptionTrees {
   std::vector<double> predict(const Matrix& queries, const LazyTreeOptions& options, ThreadPool& pool, Interrupt& interrupt,
                               Progress& progress) const;
 
-  // The same for training rows, each asked in the samples that it is not in: queries.at(i) is row rows[i]. Rows that are
+  // The same for training rows, each predicted by the samples that it is not in: queries.at(i) is row rows[i]. Rows that are
   // in all samples get NaN.
   std::vector<double> out_of_bag(const Matrix& queries, std::span<const RowId> rows, const LazyTreeOptions& options,
                                  ThreadPool& pool, Interrupt& interrupt, Progress& progress) const;

@@ -1,6 +1,6 @@
 // The lazy option tree of one query in one sample.
 //
-// The order of tests does not matter for the rows that satisfy them all, so different paths meet in the same rows: the
+// The order of tests does not matter for the rows that satisfy them all, so different paths lead to the same rows: the
 // tree is grown as a graph in which every set of rows (with the tests that the cousin rule forbids there) is one node,
 // and every set of rows is evaluated once.
 #pragma once

@@ -13,7 +13,7 @@
 
 namespace petiole {
 
-// What is found out about a candidate when first asked for; whoever comes second finds the same numbers.
+// Results about a candidate, computed on first use; a second computation gives the same numbers.
 struct FoundOut {
   std::atomic<std::int64_t> units{-1};  // -1: not yet
   std::atomic<std::uint64_t> hash{0};   // 0: not yet

@@ -1,5 +1,6 @@
-// Products of rows with small matrices. A row's result is the same to the bit whatever rows are beside it and wherever the
-// arrays lie in memory, which libraries for matrices do not promise: its sums run over the features in their order.
+// Products of rows with small matrices. A row's result is the same, bit for bit, regardless of the other rows and of
+// the position of the arrays in memory, which matrix libraries do not guarantee: its sums run over the features in
+// their order.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Out-of-bag answers to perturbed rows: a row is asked at all leaves that its perturbed values may reach, in trees that have
-// not seen it, and is itself taken out of the counts at the leaves where it is without noise.
+// Out-of-bag predictions for perturbed rows: a row is predicted by all leaves that its perturbed values may reach, in
+// trees that have not seen it, and is itself taken out of the counts at the leaves where it is without noise.
 #pragma once
 
 #include "votes/tables.hpp"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kRowsPerBlock = 4096;
 
-// Runs body(thread, item, interrupt): only the calling thread may ask whether to stop, the others look at what it found.
+// Runs body(thread, item, interrupt): only the calling thread may poll for interrupts, the others read its result.
 template <class F>
 void run_interruptibly(std::size_t n_items, ThreadPool& pool, Interrupt& interrupt, F&& body) {
   std::atomic<bool> stopped{false};
@@ -45,7 +45,7 @@ void unseen_rows(const RowBlock& block, std::size_t first, const Members* counte
     if (counted == nullptr || counted->trees[tree].copies_of(first + r) == 0) rows.push_back(static_cast<std::int32_t>(r));
 }
 
-// What one thread needs.
+// The buffers of one thread.
 template <bool kSlopes>
 struct Scratch {
   RowBlock block;
@@ -53,10 +53,10 @@ struct Scratch {
   std::vector<std::int32_t> rows;
 };
 
-// Adds the answer of a leaf to those of the rows that have a mass in it.
+// Adds the probabilities of a leaf to those of the rows that have a mass in it.
 void add_leaf(const double* said, std::size_t width, const std::int32_t* rows, const double* masses, std::size_t n,
               double* to) {
-  if (width == 2) {  // two classes are common enough to spare them the inner loop
+  if (width == 2) {  // two classes are common enough to have their own loop
     const double first = said[0], second = said[1];
     for (std::size_t i = 0; i < n; ++i) {
       double* row = to + 2 * static_cast<std::size_t>(rows[i]);

@@ -1,4 +1,4 @@
-// Dual perturb and combine (Geurts 2001): answers of trees for queries whose values are perturbed, without drawing.
+// Dual perturb and combine (Geurts 2001): predictions of trees for queries whose values are perturbed, in closed form.
 #pragma once
 
 #include "base/interrupt.hpp"
@@ -26,9 +26,9 @@ class SoftRouter {
   Members members(const Matrix& queries, const Perturbation& perturbation, const Members* counted, ThreadPool& pool,
                   Interrupt& interrupt) const;
 
-  // The weighted sum of -ln of the probability that the mean over trees gives to each row's label, probabilities raised to
-  // `floor`; `slopes` gets its derivative by the logarithm of each feature's scale. Rows that all trees have seen are
-  // passed over.
+  // The weighted sum of -ln of the probability that the mean over trees gives to each row's label, probabilities raised
+  // to `floor`; `slopes` gets its derivative by the logarithm of each feature's scale. Rows that all trees have seen
+  // are skipped.
   double loss(const Matrix& queries, TrainingRows rows, const LeafTables& tables, const Perturbation& perturbation,
               const Members* counted, double floor, ThreadPool& pool, Interrupt& interrupt, double* slopes) const;
 

@@ -1,8 +1,9 @@
 // A tree laid out for queries whose values are perturbed: in what proportion they go to the children of a node.
 //
-// Known values are perturbed each on its own: numbers by Gaussian noise, categories by drawing them anew now and then. What
-// is missing stays missing. A path passes several tests on the same feature, and these are not independent: what counts is
-// the probability that the perturbed value passes all of them (or, if tests are to be taken as independent, their product).
+// Known values are perturbed each on its own: numbers by Gaussian noise, categories by drawing them again with some
+// probability. What is missing stays missing. A path passes several tests on the same feature, and these are not
+// independent: what counts is the probability that the perturbed value passes all of them (or, if tests are to be taken
+// as independent, their product).
 #pragma once
 
 #include "tree/reach.hpp"
@@ -35,7 +36,7 @@ class SoftTree {
     LeafId leaf;                // -1: inner node
     // The last node on the path here that was reached by a test on the feature of this one; -1: there is none.
     std::int32_t last = -1;
-    // What these tests leave of a number: low < x <= high; and the threshold moved to where it lies between the two.
+    // The bounds of a number by these tests: low < x <= high; and the threshold moved to where it lies between the two.
     double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
     double inner_threshold = 0;
   };

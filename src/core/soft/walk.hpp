@@ -96,7 +96,7 @@ class SoftWalker {
   std::vector<double>& slopes() { return slopes_; }
 
  private:
-  static constexpr double kLeastCut = 1e-12;  // below this it is rounding that speaks
+  static constexpr double kLeastCut = 1e-12;  // below this there is only rounding
   static constexpr double kTiny = 1e-300;
 
   // Where the entries of a list are.
@@ -181,9 +181,9 @@ class SoftWalker {
     }
   };
 
-  // The quick case: a threshold. First the rows that are too far from the threshold to be divided, then the others, then those
-  // with a missing value. Entries are written to both lists, and where they do not belong they are overwritten by the next:
-  // there is no branch to foresee.
+  // The quick case: a threshold. First the rows that are too far from the threshold to be divided, then the others,
+  // then those with a missing value. Entries are written to both lists, and where they do not belong they are
+  // overwritten by the next: there is no branch to foresee.
   template <bool kLow, bool kHigh>
   void halve(const SoftTree::Node& node, List list) {
     const std::size_t n = list.size();

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from petiole import _core
 from petiole._table.rows import MAX_CLASSES
 from petiole.files import checks
-from petiole.files.checks import require
+from petiole.files.checks import maybe, require
 from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
@@ -59,6 +59,8 @@ class BoostedTrees(Savable):
         The number that a leaf adds to the score.
     gain : array of float64
         Twice the decrease of the training loss by a split, in the quadratic approximation.
+    weight : array of float64, optional
+        The weight of the rows that a node was grown on; trees from files of earlier versions have none.
     """
 
     base: Floats
@@ -72,6 +74,7 @@ class BoostedTrees(Savable):
     category_right: Flags
     value: Floats
     gain: Floats
+    weight: Floats | None = None
 
     _saved = checks.fields(
         base=checks.floats(1, -LARGEST_SCORE, LARGEST_SCORE),
@@ -85,6 +88,7 @@ class BoostedTrees(Savable):
         category_right=_flags,
         value=checks.floats(1, -LARGEST_SCORE, LARGEST_SCORE),
         gain=checks.floats(1, 0.0),
+        weight=maybe(checks.floats(1, 0.0, checks.LARGEST)),
     )
 
     def __post_init__(self) -> None:
@@ -140,11 +144,13 @@ class BoostedTrees(Savable):
         """The first rounds only."""
         n_nodes = self.node_start[n_rounds * self.n_scores]
         per_node = ("feature", "left", "threshold", "missing_right", "value", "gain")
+        weight = None if self.weight is None else self.weight[:n_nodes]
         return replace(
             self,
             node_start=self.node_start[: n_rounds * self.n_scores + 1],
             category_start=self.category_start[: n_nodes + 1],
             category_right=self.category_right[: self.category_start[n_nodes]],
+            weight=weight,
             **{name: getattr(self, name)[:n_nodes] for name in per_node},
         )
 
@@ -153,7 +159,7 @@ class BoostedTrees(Savable):
         """A model without trees."""
         whole, byte, number = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8), np.empty(0)
         start = np.zeros(1, dtype=np.int32)
-        return cls(base, n_features, start, whole, whole, number, byte, start, byte, number, number)
+        return cls(base, n_features, start, whole, whole, number, byte, start, byte, number, number, number)
 
     @classmethod
     def mean_of(cls, models: Sequence[BoostedTrees]) -> BoostedTrees:
@@ -163,13 +169,33 @@ class BoostedTrees(Savable):
         """
         share = 1 / len(models)
         joined = {name: np.concatenate([getattr(model, name) for model in models]) for name in _JOINED}
+        weights = [model.weight for model in models if model.weight is not None]
         return cls(
             base=np.mean([model.base for model in models], axis=0),
             n_features=models[0].n_features,
             node_start=_joined_starts([model.node_start for model in models]),
             category_start=_joined_starts([model.category_start for model in models]),
+            weight=np.concatenate(weights) if len(weights) == len(models) else None,
             **joined | {"value": joined["value"] * share, "gain": joined["gain"] * share},
         )
+
+    def tree_arrays(self, index: int) -> dict[str, npt.NDArray[Any]]:
+        """One tree with the names that the arrays of trees of counts have; no weight is known of trees without any."""
+        first, end = self.node_start[index], self.node_start[index + 1]
+        feature = self.feature[first:end]
+        is_split = feature >= 0
+        categories = self.category_start[first : end + 1]
+        weight = np.ones(end - first) if self.weight is None else self.weight[first:end]
+        return {
+            "feature": feature,
+            "threshold": self.threshold[first:end],
+            "child_start": np.concatenate([[0], np.cumsum(2 * is_split)]).astype(np.int32),
+            "child_nodes": (self.left[first:end][is_split, np.newaxis] + np.arange(2)).ravel().astype(np.int32),
+            "missing_branch": np.where(is_split, self.missing_right[first:end], -1).astype(np.int32),
+            "category_start": categories - categories[0],
+            "category_branch": self.category_right[categories[0] : categories[-1]].astype(np.int32),
+            "inbag_class_counts": weight[:, np.newaxis].copy(),
+        }
 
     def feature_gains(self) -> Floats:
         """The sum of the gains of each feature's splits."""
@@ -183,7 +209,8 @@ class BoostedTrees(Savable):
         return _core.BoostRouter(arrays, self.n_scores, self.n_features)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in state.items() if value is not None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -200,6 +227,7 @@ class BoostedTrees(Savable):
         require((len(state["node_start"]) - 1) % n_scores == 0, "node_start: must be a tree per score in every round")
         _check_starts("category_start", state["category_start"], len(state["category_right"]))
         require(len(state["category_start"]) == n_nodes + 1, "category_start: must be one per node, and the end")
+        require("weight" not in state or len(state["weight"]) == n_nodes, "weight: must be one per node")
         _check_nodes(state)
         sums = np.abs(state["value"]).sum() + np.abs(state["base"]).max()
         require(sums <= LARGEST_SCORE and state["gain"].sum() <= checks.LARGEST, "value, gain: must have smaller sums")

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.describing import Described
+from petiole._classifiers.explaining import Explainable
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import Array, settled
@@ -67,6 +68,7 @@ def _gives_intervals(model: OOBCalibratedClassifier) -> bool:
 
 
 class OOBCalibratedClassifier(
+    Explainable,
     WithoutClassWeight,
     Described,
     SavableModel,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from petiole._table.date_texts import recognise_dates
-from petiole._table.dates import DateColumn, days_of_objects
+from petiole._table.dates import DateColumn, days_of_objects, hours_of_objects
 from petiole._table.number_texts import DASHES, MISSING_MARKERS, NumberSigns, recognise_numbers
 
 Floats = NDArray[np.float64]
@@ -135,12 +135,12 @@ def warn_of_texts(column: Column) -> None:
     strays = [text for text in counts if numbers is None or numbers[0].parse(text) is None]
     n_texts, n_strays = counts.total(), sum(counts[text] for text in strays)
     if dates is not None and all(dates[0].parse(text) is not None for text in counts):
-        told = (
+        note = (
             f"texts that are dates (such as {next(iter(counts))!r}): convert them first, such as by pandas.to_datetime"
         )
     elif n_strays <= MOST_STRAYS * n_texts:
         stray = f" ({strays[0]!r} is not)" if strays else f" (such as {next(iter(counts))!r})"
-        told = (
+        note = (
             f"texts, and {n_texts - n_strays:,} of {n_texts:,} are numbers{stray}: convert them first, such as by "
             "pandas.to_numeric"
         )
@@ -148,7 +148,7 @@ def warn_of_texts(column: Column) -> None:
         return
     listed = "categorical_features" if isinstance(column.name, int) else f"categorical_features=[{column.name!r}, ...]"
     warnings.warn(
-        f"{column} holds {told}, or read the file with petiole.datasets.read. They are taken as categories now; "
+        f"{column} holds {note}, or read the file with petiole.datasets.read. They are taken as categories now; "
         f"{listed} says that this is meant",
         UserWarning,
         stacklevel=2,
@@ -195,11 +195,14 @@ def _numbers_or_empty(column: Column) -> Floats:
 
 
 def with_dates(column: Column) -> Column:
-    """The column, Python's dates as days."""
+    """The column, Python's dates as days and times of day as hours."""
     if column.values.dtype.kind != "O" or column.holds_dates:
         return column
     days = days_of_objects(column.values, missing_types())
-    return column if days is None else replace(column, values=days, categorical_by_dtype=False, holds_dates=True)
+    if days is not None:
+        return replace(column, values=days, categorical_by_dtype=False, holds_dates=True)
+    hours = hours_of_objects(column.values, missing_types())
+    return column if hours is None else replace(column, values=hours, categorical_by_dtype=False)
 
 
 def is_categorical(column: Column) -> bool:

@@ -47,7 +47,7 @@ def encode_labels(y: Any, *, warn: bool = True) -> tuple[Array, Codes]:
         raise ValueError("y has no labels: give one class label per row of X")
     classes, codes = _factorize(labels)
     if warn:
-        _warn_if_continuous_in_disguise(len(classes), len(labels))
+        _warn_if_continuous(len(classes), len(labels))
     return classes, codes
 
 
@@ -205,7 +205,7 @@ def _unknown_label_type(found: str) -> ValueError:
     return ValueError(f"Unknown label type: {found}. Class labels must be integers, strings or truth values")
 
 
-def _warn_if_continuous_in_disguise(n_classes: int, n_labels: int) -> None:
+def _warn_if_continuous(n_classes: int, n_labels: int) -> None:
     # scikit-learn's rule and message; its own check would sort all labels again
     if n_labels > 20 and n_classes > round(0.5 * n_labels):
         warnings.warn(

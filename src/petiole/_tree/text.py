@@ -47,9 +47,9 @@ class Words:
     def threshold(self, node: int) -> str:
         tested = self.tree.tested_features(node)
         if self._date_text is not None and len(tested) == 1:
-            told = self._date_text(int(tested[0]), float(self.tree.threshold[node]))
-            if told is not None:
-                return told
+            date = self._date_text(int(tested[0]), float(self.tree.threshold[node]))
+            if date is not None:
+                return date
         return f"{self.tree.threshold[node]:.{self._digits[node]}g}"
 
     def top_class(self, probabilities: npt.NDArray[np.float64]) -> str:

@@ -28,7 +28,7 @@ class WrongInput(Failure):
     exit_code = WRONG_INPUT
 
 
-def told_in_one_line(function: Function) -> Function:
+def errors_in_one_line(function: Function) -> Function:
     """A command whose errors end in one line on standard error and an exit code, without a traceback."""
 
     @functools.wraps(function)

@@ -65,10 +65,10 @@ def warnings_about(table: Labelled) -> list[str]:
     return [*about_left_out(table.left_out), *inspect(_encoded(table))]
 
 
-def said_of_some(warnings: Sequence[str], which: str) -> list[str]:
+def warnings_about_some(warnings: Sequence[str], which: str) -> list[str]:
     """Warnings that are about some of the rows only.
 
-    >>> said_of_some(["Column 'a' holds a single value."], "50 of 100")
+    >>> warnings_about_some(["Column 'a' holds a single value."], "50 of 100")
     ["In 50 of 100 rows: column 'a' holds a single value."]
     """
     return [f"In {which} rows: {text[0].lower()}{text[1:]}" for text in warnings]
@@ -182,7 +182,7 @@ def _warnings_about_sample(sample: list[Any], left_out: list[str], roles: Roles,
     n_sampled = sum(part.num_rows for part in sample)
     if n_sampled == n_rows:
         return inspect(table)
-    return said_of_some(inspect_sample(table), f"{n_sampled:,} of {n_rows:,}")
+    return warnings_about_some(inspect_sample(table), f"{n_sampled:,} of {n_rows:,}")
 
 
 def _sampled_table(sample: list[Any], left_out: list[str], roles: Roles) -> Table:

@@ -35,9 +35,9 @@ class CellOptions:
         """The roles that the options give to columns."""
         from petiole.cli.io.labelled import make_roles
 
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
-        signs = tuple(said.pop(name) for name in ("separator", "decimal", "thousands"))
-        return make_roles(**said, signs=signs)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        signs = tuple(values.pop(name) for name in ("separator", "decimal", "thousands"))
+        return make_roles(**values, signs=signs)
 
 
 @dataclass(frozen=True)

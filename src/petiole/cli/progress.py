@@ -53,7 +53,7 @@ class Waiting:
             if self._bar is not None:
                 self._bar.update(0, completed=done, description=self._what)
         if not self._quiet and not sys.stderr.isatty():
-            self._write_line_now_and_then()
+            self._write_line_at_times()
 
     def stop(self) -> None:
         """End: remove the bar."""
@@ -91,14 +91,14 @@ class Waiting:
             self._bar.add_task(self._what, total=self._total or None, completed=self._done)
             self._bar.start()
 
-    def _write_line_now_and_then(self) -> None:
+    def _write_line_at_times(self) -> None:
         now = time.monotonic()
         if now - self._started < PATIENCE or now - self._last_line < SECONDS_BETWEEN_LINES or not self._total:
             return
         self._last_line = now
         share = min(1.0, self._done / self._total)
-        told = self._tells_time or not share
-        left = "" if told else f", {(now - self._started) * (1 - share) / share:.0f} s left"
+        shows_time = self._tells_time or not share
+        left = "" if shows_time else f", {(now - self._started) * (1 - share) / share:.0f} s left"
         print(f"{self._what}: {share:.0%}{left}", file=sys.stderr, flush=True)
 
 

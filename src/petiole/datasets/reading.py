@@ -143,9 +143,9 @@ def read(
     _warn(table.findings, file)
     if target is None:
         return _framed(table)
-    said = len(table.findings)
+    n_before = len(table.findings)
     taken = take_target(table, target, file, drop_missing=drop_missing_target, bins=target_bins)
-    _warn([*taken.table.findings[said:], *doubts_about_classes(taken.labels, target)], file)
+    _warn([*taken.table.findings[n_before:], *doubts_about_classes(taken.labels, target)], file)
     return _framed(taken.table), taken.labels.labels()
 
 

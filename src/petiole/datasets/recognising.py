@@ -64,9 +64,9 @@ class ReadingOptions:
 
     def markers(self, name: str | None = None) -> frozenset[str | None]:
         """The texts that mean "missing" in a column."""
-        said = self.missing if self.missing is not None or self.like is None else self.like.missing
-        if said is not None:
-            return frozenset({*said, None})
+        wording = self.missing if self.missing is not None or self.like is None else self.like.missing
+        if wording is not None:
+            return frozenset({*wording, None})
         return frozenset({*(MISSING_LABELS if name is not None and name == self.target else MISSING_MARKERS), None})
 
     def keeps_texts(self, name: str) -> bool:
@@ -133,9 +133,9 @@ class Recogniser:
 
     def count_markers(self, name: str, markers: Mapping[str, int]) -> None:
         """Record which texts were taken as missing."""
-        told = Counter({text: count for text, count in markers.items() if text not in USUAL_MARKERS and count})
-        if told and self.options.missing is None and name not in self.options.ignored:
-            self._markers[name] = told
+        message = Counter({text: count for text, count in markers.items() if text not in USUAL_MARKERS and count})
+        if message and self.options.missing is None and name not in self.options.ignored:
+            self._markers[name] = message
 
     def column(self, texts: Texts, line_of: LineOf) -> Values:
         """The column of the texts."""
@@ -191,10 +191,12 @@ class Recogniser:
             return None
         self._dates[texts.name] = format
         self._say_strays(texts, strays, cells, "dates", line_of)
-        told = f"{texts.name}: read as {format}"
+        message = f"{texts.name}: read as {format}"
+        if format.has_zone(cells):
+            message += ", by the clock of each time zone"
         if doubtful:
-            told += f"; {next(iter(cells))!r} could have the day first instead"
-        self._findings.append(f"{told} ({self.options.advice.say('nominal', name=texts.name)} keeps texts)")
+            message += f"; {next(iter(cells))!r} could have the day first instead: if it has, write dates as 2021-12-31"
+        self._findings.append(f"{message} ({self.options.advice.say('nominal', name=texts.name)} keeps texts)")
         return Dates(_values(texts, format.parse))
 
     def _as_numbers(self, texts: Texts, cells: dict[str, int], line_of: LineOf) -> Values | None:
@@ -204,7 +206,10 @@ class Recogniser:
             self._check_kind(texts, next(iter(cells)), line_of)
             return None
         format, doubtful = found
-        strays = [text for text in cells if format.parse(text) is None]
+        parse = format.parse if like is None else format.parse_later
+        strays = [text for text in cells if parse(text) is None]
+        if like is not None and format.unit:
+            self._say_bare(texts, cells, format)
         n_distinct = len(cells) - len(strays)
         accepted = not strays or (_share(strays, cells) <= MOST_STRAYS and n_distinct >= LEAST_DISTINCT)
         if strays and (texts.kind == "numeric" and not (like is not None and name in like.strays)):
@@ -215,6 +220,16 @@ class Recogniser:
         if doubtful:
             self._doubtful.add(name)
         return self._numeric(texts, cells, format, line_of, strays, doubtful)
+
+    def _say_bare(self, texts: Texts, cells: dict[str, int], format: NumberFormat) -> None:
+        """Tell of numbers without the unit that those of the earlier table had."""
+        bare = [text for text in cells if format.parse(text) is None and format.parse_later(text) is not None]
+        if bare:
+            count = sum(map(cells.__getitem__, bare))
+            self._findings.append(
+                f"{texts.name}: {_cells(count)} without the unit {format.unit!r} of the earlier table: {bare[0]!r} is "
+                f"read as {bare[0]} {format.unit}"
+            )
 
     def _numeric(
         self,
@@ -231,12 +246,12 @@ class Recogniser:
             self._examples[texts.name] = next(unusual, next(iter(cells)))
         self._say_strays(texts, strays, cells, "numbers", line_of)
         if doubtful:
-            said = self.options.advice.say("decimal", text="." if format.decimal == "," else ",")
+            wording = self.options.advice.say("decimal", text="." if format.decimal == "," else ",")
             example = self._examples[texts.name]
             self._findings.append(
-                f"{texts.name}: {example!r} is read as {format.parse(example):g}; {said} if it is not"
+                f"{texts.name}: {example!r} is read as {format.parse(example):g}; {wording} if it is not"
             )
-        return Numeric(_values(texts, format.parse))
+        return Numeric(_values(texts, format.parse if self.options.like is None else format.parse_later))
 
     def _check_kind(self, texts: Texts, text: str, line_of: LineOf) -> None:
         """Raise ValueError about a text that is not a number if the user declared numbers."""
@@ -254,7 +269,7 @@ class Recogniser:
         if strays:
             self._strays.append(texts.name)
             self._findings.append(
-                f"{_told_strays(texts, strays, cells, what, line_of)}, and "
+                f"{_strays_text(texts, strays, cells, what, line_of)}, and "
                 f"{'counts' if sum(map(cells.__getitem__, strays)) == 1 else 'such cells count'} as missing "
                 f"({self.options.advice.say('nominal', name=texts.name)} keeps texts)"
             )
@@ -262,7 +277,7 @@ class Recogniser:
     def _say_nearly(self, texts: Texts, strays: list[str], cells: dict[str, int], line_of: LineOf) -> None:
         if texts.kind is None and _share(strays, cells) <= NEARLY and len(cells) - len(strays) >= FEW_DISTINCT:
             self._findings.append(
-                f"{_told_strays(texts, strays, cells, 'numbers', line_of)}. The column is taken as categorical: "
+                f"{_strays_text(texts, strays, cells, 'numbers', line_of)}. The column is taken as categorical: "
                 "correct these cells, or declare them missing with "
                 f"{self.options.advice.say('missing', text=strays[0])}"
             )
@@ -300,7 +315,7 @@ class Recogniser:
             for text, count in counts.items():
                 by_text.setdefault(text, {})[name] = count
         return [
-            f"{text!r} is read as missing: {sum(counts.values()):,} cells in {_listed([*counts])}"
+            f"{text!r} is read as missing: {_cells(sum(counts.values()))} in {_listed([*counts])}"
             for text, counts in by_text.items()
         ]
 
@@ -309,13 +324,19 @@ def _share(strays: Collection[str], cells: Mapping[str, int]) -> float:
     return sum(map(cells.__getitem__, strays)) / sum(cells.values())
 
 
-def _told_strays(texts: Texts, strays: Collection[str], cells: Mapping[str, int], what: str, line_of: LineOf) -> str:
+def _strays_text(texts: Texts, strays: Collection[str], cells: Mapping[str, int], what: str, line_of: LineOf) -> str:
     rows = sorted((texts.first_row(text), text) for text in strays)
     total, bad = sum(cells.values()), sum(map(cells.__getitem__, strays))
     shown = ", ".join(f"{line_of(row)} ({text!r})" for row, text in rows[:SHOWN])
-    more = ", ..." if len(rows) > SHOWN else ""
-    verb = "is not" if bad == 1 else "are not"
-    return f"{texts.name}: {total - bad:,} of {total:,} cells are {what}; {shown}{more} {verb}"
+    if bad > min(len(rows), SHOWN):
+        told = f"{bad:,} are not, such as {shown}"
+    else:
+        told = f"{shown} {'is not' if bad == 1 else 'are not'}"
+    return f"{texts.name}: {total - bad:,} of {total:,} cells are {what}; {told}"
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count:,} cells"
 
 
 def _listed(names: list[str]) -> str:
@@ -345,9 +366,9 @@ def without_row_numbers(table: ReadTable, kinds: Mapping[str, str], name: str) -
         return table
     if len(column) > 1 and not (np.diff(column.values) == 1).all():
         return table
-    told = "a column without a name counts the rows, as pandas writes its index: it is left out"
+    message = "a column without a name counts the rows, as pandas writes its index: it is left out"
     columns = {other: values for other, values in table.columns.items() if other != name}
-    return replace(table, columns=columns, findings=(told, *table.findings))
+    return replace(table, columns=columns, findings=(message, *table.findings))
 
 
 def texts_of_objects(name: str, kind: str | None, cells: NDArray[Any]) -> Texts:

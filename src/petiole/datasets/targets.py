@@ -11,16 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from petiole._table.number_texts import NumberSigns, recognise_numbers
 from petiole._validation import did_you_mean
 from petiole.datasets.advice import PARAMETERS, Advice
-from petiole.datasets.columns import Numeric, Values, from_names
-from petiole.datasets.recognising import ReadTable
+from petiole.datasets.columns import Categorical, Numeric, Values, from_names
+from petiole.datasets.recognising import MOST_STRAYS, ReadTable
 
 MOST_NUMBERS = 30  # distinct whole numbers that are taken as classes without an error
 # With this many, of which larger ones are rarer, there is a warning about counts: codes of classes are fewer, or about
 # equally frequent.
 FEWEST_COUNTS = 6
 LARGEST_UPPER_HALF = 1 / 3  # of the rows have one of the larger half of the numbers
+FEWEST_ROWS = 20  # of which half having a class of their own is odd
 LEAST_OF_CLASS = 0.2  # of the rows are in each of the classes that are proposed
 
 
@@ -97,44 +99,81 @@ def take_target(
     advice: Advice = PARAMETERS,
 ) -> Taken:
     """Take the labels out of a table."""
-    columns, said = dict(table.columns), advice.say("target", name=target)
+    columns, wording = dict(table.columns), advice.say("target", name=target)
     if target not in columns:
         shown = ", ".join(map(repr, [*columns][:8])) + (", ..." if len(columns) > 8 else "")
         raise ValueError(
-            f"{said}: {file} has no such column; {did_you_mean(target, columns, f'its columns are {shown}')}"
+            f"{wording}: {file} has no such column; {did_you_mean(target, columns, f'its columns are {shown}')}"
         )
     labels = columns.pop(target)
     if not columns:
-        raise ValueError(f"{said}: {file} has no other column: there is nothing to predict it from")
+        raise ValueError(f"{wording}: {file} has no other column: there is nothing to predict it from")
     kept = ~labels.is_missing
     format, findings = replace(table.format, target=target), table.findings
     if not kept.all():
-        _check_missing(kept, drop_missing, f"{said}: ", file, advice)
+        _check_missing(kept, drop_missing, f"{wording}: ", file, advice)
         findings = (*findings, f"{len(kept) - kept.sum():,} of {len(kept):,} rows have no class and are left out")
         columns = {name: column.take(kept) for name, column in columns.items()}
         labels = labels.take(kept)
     if bins is not None:
         limits = check_bins(bins, "target_bins" if not advice.for_shell else "--target-bins")
-        labels, format = _cut(labels, limits, said), replace(format, target_bins=limits)
+        labels, format = _cut(labels, limits, wording), replace(format, target_bins=limits)
     return Taken(ReadTable(columns, format, findings), labels, kept)
 
 
 def check_classes(labels: Values, target: str, advice: Advice) -> None:
-    """Raise an error if labels are numbers that are unlikely to be names of classes."""
+    """Raise an error if labels are numbers that are unlikely to be names of classes, or if most rows have their own."""
+    if isinstance(labels, Categorical):
+        spelled = numbers_in(labels)
+        if spelled is None:
+            _check_repeated(labels, target, advice)
+            return
+        labels = spelled
     if not isinstance(labels, Numeric):
         return
-    found = np.unique(labels.values)
+    found = np.unique(labels.values[~np.isnan(labels.values)])
     fractional = bool((found != np.round(found)).any())
     if not fractional and len(found) <= MOST_NUMBERS:
         return
     what = "numbers" if fractional else "whole numbers"
-    limits = propose_limits(labels.values)
+    limits = propose_limits(labels.values[~np.isnan(labels.values)])
     cut = advice.cut(limits) if limits else advice.cut((0, 10, 100))
     raise ValueError(
         f"{advice.say('target', name=target)}: holds {len(found):,} different {what}, from {found[0]:g} to "
         f"{found[-1]:g}, and petiole predicts classes: cut them into classes with {cut}, or take each "
         f"number as the name of a class with {advice.say('nominal', name=target)}"
     )
+
+
+def numbers_in(labels: Categorical) -> Numeric | None:
+    """Labels that are many different numbers in a spelling with units or commas; None of those that are names.
+
+    >>> prices = [f"${price}.50" for price in range(40)]
+    >>> numbers_in(from_names(np.array(prices, dtype=object))).values[:2]
+    array([0.5, 1.5])
+    >>> numbers_in(from_names(np.array(["10%", "20%", "30%"], dtype=object))) is None
+    True
+    """
+    if len(labels.categories) <= MOST_NUMBERS:
+        return None
+    counts = np.bincount(labels.codes, minlength=len(labels.categories)).tolist()
+    found = recognise_numbers(dict(zip(labels.categories, counts, strict=True)), NumberSigns())
+    if found is None:
+        return None
+    numbers = [found[0].parse(text) for text in labels.categories]
+    if sum(number is None for number in numbers) > MOST_STRAYS * len(numbers):
+        return None
+    return Numeric(np.array([np.nan if number is None else number for number in numbers])[labels.codes])
+
+
+def _check_repeated(labels: Categorical, target: str, advice: Advice) -> None:
+    n_classes, n = len(labels.categories), len(labels)
+    if n >= FEWEST_ROWS and n_classes > n / 2:
+        raise ValueError(
+            f"{advice.say('target', name=target)}: holds {n_classes:,} different texts in {n:,} rows, and a class "
+            f"needs several rows: name another column, or take each text as the name of a class with "
+            f"{advice.say('nominal', name=target)}"
+        )
 
 
 def doubts_about_classes(labels: Values, target: str, advice: Advice = PARAMETERS) -> list[str]:
@@ -156,11 +195,11 @@ kinds={'visits': 'nominal'} says that they are names
     if not limits:
         return []
     shares = np.bincount(np.searchsorted(limits, numbers, side="right")) / len(numbers)
-    told = ", ".join(f"{share:.0%}".replace("%", " %") for share in shares)
+    share_texts = ", ".join(f"{share:.0%}".replace("%", " %") for share in shares)
     return [
         f"{advice.say('target', name=target)}: holds {len(found)} different whole numbers, with few rows for the "
         f"larger ones, as if they counted something. Each is a class of its own now; {advice.cut(limits)} makes ranges "
-        f"of them ({told} of the rows), and {advice.say('nominal', name=target)} says that they are names"
+        f"of them ({share_texts} of the rows), and {advice.say('nominal', name=target)} says that they are names"
     ]
 
 
@@ -190,18 +229,18 @@ def propose_limits(numbers: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(limits)
 
 
-def _check_missing(kept: NDArray[np.bool_], drop_missing: bool, said: str, file: str, advice: Advice) -> None:
+def _check_missing(kept: NDArray[np.bool_], drop_missing: bool, wording: str, file: str, advice: Advice) -> None:
     count, first = int((~kept).sum()), int(np.argmin(kept)) + 1
     if not kept.any():
-        raise ValueError(f"{said}no row of {file} has a class: name another column")
+        raise ValueError(f"{wording}no row of {file} has a class: name another column")
     if not drop_missing:
         raise ValueError(
-            f"{said}{count:,} of {len(kept):,} rows of {file} have no class, the first is row {first} after the "
+            f"{wording}{count:,} of {len(kept):,} rows of {file} have no class, the first is row {first} after the "
             f"header: remove them, or leave them out with {advice.say('drop_missing')}"
         )
 
 
-def _cut(labels: Values, limits: tuple[float, ...], said: str) -> Values:
+def _cut(labels: Values, limits: tuple[float, ...], wording: str) -> Values:
     if not isinstance(labels, Numeric):
-        raise ValueError(f"{said}: is not a column of numbers, so that it cannot be cut into classes")
+        raise ValueError(f"{wording}: is not a column of numbers, so that it cannot be cut into classes")
     return from_names(cut_into_classes(labels.values, limits).astype(object))

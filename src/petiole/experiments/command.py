@@ -220,8 +220,8 @@ def _run(experiment: Experiment, options: Request, engine: Engine | None) -> boo
     """Run the cells of an experiment; whether some failed."""
     summary = run(experiment, options.database, jobs=options.jobs, engine=engine, progress=make_progress())
     print(f"{experiment.name}: {summary}")
-    for told in describe_errors(summary.errors):
-        print(told, file=sys.stderr)
+    for message in describe_errors(summary.errors):
+        print(message, file=sys.stderr)
     return bool(summary.errors)
 
 
@@ -238,14 +238,14 @@ def describe_errors(errors: Mapping[Cell, str]) -> list[str]:
     alike: dict[str, list[Cell]] = {}
     for cell, error in errors.items():
         alike.setdefault(gist_of(error), []).append(cell)
-    told = []
+    message = []
     for cells in alike.values():
         first = errors[cells[0]].strip()
         names = sorted({cell.data_set for cell in cells})
         shown = ", ".join(names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"… {names[-1]}"])
         what = f"{len(cells)} cell{'s' if len(cells) > 1 else ''} ({shown}) failed: {last_line(first)}"
-        told.append(what if last_line(first).startswith(MENDABLE) else f"{what}\n{first}")
-    return told
+        message.append(what if last_line(first).startswith(MENDABLE) else f"{what}\n{first}")
+    return message
 
 
 def _make_engine(options: Request) -> Engine | None:

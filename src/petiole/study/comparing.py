@@ -137,7 +137,7 @@ def compare_methods(
         [run.method.name for run in runs],
         len(judged),
     )
-    baseline = _know_nothing(judged, len(table.classes), costs)
+    baseline = _score_of_frequencies(judged, len(table.classes), costs)
     simple = [run.method.name for run in done if run.method.is_simple]
     advice = recommend(results, design.decides, baseline, simple, len(judged) // (1 if plan is None else plan.folds))
     return Study(
@@ -180,7 +180,7 @@ def _check_cost(cost: Any, decisions: Any, classes: list[Any]) -> tuple[Floats |
     return costs, classes
 
 
-def _know_nothing(judged: EncodedRows, n_classes: int, cost: Floats | None) -> float:
+def _score_of_frequencies(judged: EncodedRows, n_classes: int, cost: Floats | None) -> float:
     """The score of predicting the class frequencies for every row."""
     shares = np.bincount(judged.labels, judged.weights_or_ones(), minlength=n_classes)
     shares = shares / shares.sum()
@@ -280,5 +280,5 @@ def _first_test_rows(parts: list[TrainAndTest], plan: Plan) -> EncodedRows:
 def _deduplicated(run: Run, judged: EncodedRows, plan: Plan | None) -> Any:
     """The probabilities of each judged row, once: those of the first repetition."""
     n_classes = run.probas[0].shape[1]
-    said = run.probas[:1] if plan is None else run.probas[: plan.folds]
-    return _judged(np.concatenate(said), judged, n_classes).proba.astype(np.float32)
+    tables = run.probas[:1] if plan is None else run.probas[: plan.folds]
+    return _judged(np.concatenate(tables), judged, n_classes).proba.astype(np.float32)

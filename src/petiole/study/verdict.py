@@ -18,15 +18,15 @@ def make_verdict(table: Sequence[MethodResult], decides: str, advice: Advice, ba
     """
     best, others = table[0], table[1:]
     score = _score_text(best, decides)
-    useless = _useless(best, decides, baseline)
+    useless = _no_gain_text(best, decides, baseline)
     if not others:
         return f"{best.title} was the only method: {score}.{useless}"
     if leads_clearly(table):
         lead = f"{best.title} has the {'least cost' if decides == 'cost' else 'best probabilities'} ({score})"
-        return f"{lead}, {_how_sure(others, decides)}{_best_of_petiole(best, others, decides)}.{useless}"
+        return f"{lead}, {_certainty_text(others, decides)}{_best_of_petiole(best, others, decides)}.{useless}"
     chosen = next(result for result in table if result.name == advice.name)
     return (
-        f"No method is clearly the best: the lead of {best.title} ({score}) {_over_whom(others, decides)}.{useless} "
+        f"No method is clearly the best: the lead of {best.title} ({score}) {_rivals_text(others, decides)}.{useless} "
         f"Recommended: {chosen.title if chosen is best else _named(chosen, decides)}, because "
         f"{_as_clause(advice.reason)}{_best_of_petiole(best, others, decides)}."
     )
@@ -36,7 +36,7 @@ def _as_clause(reason: str) -> str:
     return reason if reason.startswith("no ") else f"it is {reason}"
 
 
-def _useless(best: MethodResult, decides: str, baseline: float) -> str:
+def _no_gain_text(best: MethodResult, decides: str, baseline: float) -> str:
     if best.scores[decides].mean < baseline:
         return ""
     if decides == "cost":
@@ -55,13 +55,13 @@ def _digits(result: MethodResult, decides: str) -> int:
     return decimals(result.scores[decides]) if decides == "cost" else 3
 
 
-def _how_sure(others: Sequence[MethodResult], decides: str) -> str:
+def _certainty_text(others: Sequence[MethodResult], decides: str) -> str:
     p = others[0].p_value or 0.0
     certainty = "almost certainly" if p <= SURE else "probably"
     return f"and is {certainty} ahead of the next, {_named(others[0], decides)}: {_p_text(p)}"
 
 
-def _over_whom(others: Sequence[MethodResult], decides: str) -> str:
+def _rivals_text(others: Sequence[MethodResult], decides: str) -> str:
     """The methods over which the lead of the first may be due to chance."""
     level = [result for result in others if result.p_value is not None and result.p_value > PROBABLE]
     first = f"{_named(level[0], decides)}, {_p_text(level[0].p_value or 0.0)}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, nearest_of, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line, nearest_of
 from petiole.cli.option_groups import ComparisonOptions, ComparisonOutputs, TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
@@ -29,7 +29,7 @@ HEADINGS = {
 TIMES = ("fit_seconds", "predict_seconds")
 
 
-@told_in_one_line
+@errors_in_one_line
 @with_option_groups
 def compare(
     data: options.Data,
@@ -270,7 +270,8 @@ def _row(result: Any, present: list[str]) -> list[str]:
 def _cell(name: str, interval: Any) -> str:
     if name in TIMES:
         return f"{interval.mean:.2f}"
-    return f"{interval.mean:.3f}\n{interval.low:.3f}–{interval.high:.3f}"
+    between = "–" if interval.low >= 0 else " to "  # a dash beside a minus cannot be read
+    return f"{interval.mean:.3f}\n{interval.low:.3f}{between}{interval.high:.3f}"
 
 
 def _p_value(p: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import Failure, WrongInput, nearest_of, told_in_one_line
+from petiole.cli.errors import Failure, WrongInput, errors_in_one_line, nearest_of
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set; s
 
 
 @app.command("list")
-@told_in_one_line
+@errors_in_one_line
 def list_names(json: options.AsJson = False) -> None:
     """List the data sets: those of the folder PETIOLE_DATA, loans, and four that come with scikit-learn."""
     from petiole.datasets import loading
@@ -33,7 +33,7 @@ def list_names(json: options.AsJson = False) -> None:
 
 
 @app.command()
-@told_in_one_line
+@errors_in_one_line
 def describe(name: Name, json: options.AsJson = False) -> None:
     """Describe a data set: size, source, classes and columns."""
     from petiole.datasets import loading
@@ -53,7 +53,7 @@ def describe(name: Name, json: options.AsJson = False) -> None:
 
 
 @app.command()
-@told_in_one_line
+@errors_in_one_line
 def write(
     name: Name,
     output: Annotated[
@@ -88,7 +88,7 @@ def write(
 
 
 @app.command()
-@told_in_one_line
+@errors_in_one_line
 def fetch(
     names: Annotated[
         list[str] | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import told_in_one_line
+from petiole.cli.errors import errors_in_one_line
 from petiole.cli.option_groups import BinnedLabelOptions, with_option_groups
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
@@ -25,7 +25,7 @@ TITLES = {
 }
 
 
-@told_in_one_line
+@errors_in_one_line
 @with_option_groups
 def evaluate(
     model: options.Model,
@@ -87,11 +87,11 @@ def _judge(model: Any, data: str, roles: Any, quiet: bool) -> Judged:
 
 def _warnings(first: Truths, n_rows: int, names: list[str] | None) -> list[str]:
     """Warnings about the first batch of rows, which is all of them unless the file is large."""
-    from petiole.cli.inspecting import said_of_some, warnings_about_judged
+    from petiole.cli.inspecting import warnings_about_judged, warnings_about_some
 
     n = len(first.labels)
     found = warnings_about_judged(first.table, first.labels, names, first.weights)
-    return found if n == n_rows else said_of_some(found, f"the first {n:,} of {n_rows:,}")
+    return found if n == n_rows else warnings_about_some(found, f"the first {n:,} of {n_rows:,}")
 
 
 def note_left_out(count: int, quiet: bool) -> None:
@@ -107,7 +107,7 @@ def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) ->
     from petiole.cli.progress import waiting
     from petiole.comparison import bootstrap_interval
     from petiole.metrics import area_under_lift_curve, expected_calibration_error
-    from petiole.study.scoring import row_losses
+    from petiole.study.scoring import bootstrap_method, row_losses, within_limits
 
     def mean_of(losses: Any) -> Any:
         return lambda y, proba, sample_weight: float(np.average(losses, weights=sample_weight))
@@ -127,8 +127,9 @@ def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) ->
                 sample_weight=judged.weights,
                 n_draws=draws,
                 random_state=seed,
+                method=bootstrap_method(name),
             )
-            found[name] = (drawn.estimate, *drawn.interval)
+            found[name] = (drawn.estimate, *within_limits(name, drawn.interval))
             bar.advance()
     return found
 

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 if TYPE_CHECKING:
     from petiole.cli.scoring import Scored
-    from petiole.contributions import Contributions
+    from petiole.explanations import Explanation
 
-SMALLEST_SHOWN = 0.00005
 MOST_COLUMNS = 12
 
 
-@told_in_one_line
+@errors_in_one_line
 def explain(
     model: options.Model,
     data: options.Data,
@@ -118,9 +117,9 @@ def _class_code(model: Any, label: str | None, query: Any) -> int:
 
 def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Answer:
     from petiole.cli.explanations import reasons_of
-    from petiole.contributions import has_paths, path_contributions
+    from petiole.cli.reason_columns import contributions
 
-    moved = path_contributions(model, query, model.classes_[k]) if has_paths(model) else None
+    moved = contributions(model, query)
     proba = model.predict_proba(query)[0]
     classes = [str(name) for name in model.classes_.tolist()]
     headline = f"P({classes[k]}) = {proba[k]:.4f} ({type(model).__name__})"
@@ -128,26 +127,33 @@ def _answer(model: Any, query: Any, k: int, n_trees: int, n_reasons: int) -> Ans
     answers = Section(
         "", ["class", "probability"], [[classes[c], f"{proba[c]:.4f}"] for c in order], key="probabilities"
     )
-    sections = [answers, *_contributions(moved), _values(model, query), *reasons_of(model, query, k, n_trees)]
+    sections = [answers, *_contributions(moved, k), _values(model, query), *reasons_of(model, query, k, n_trees)]
     data: dict[str, Any] = {"class": classes[k], "model": type(model).__name__}
-    data["reasons"] = [] if moved is None else [reason._asdict() for reason in moved.reasons(0, n_reasons)]
+    data["reasons"] = (
+        []
+        if moved is None
+        else [reason._asdict() for reason in moved.reasons(0, n_reasons, label=moved.class_names[k])]
+    )
     data["probabilities"] = dict(zip(classes, proba.tolist(), strict=True))
     data |= {section.key or section.title: section.to_dict() for section in sections[1:]}
-    return Answer(sections, [headline, *([] if moved is None else [moved.words(0, n_reasons)])], data)
+    return Answer(
+        sections, [headline, *([] if moved is None else [moved.words(0, n_reasons, label=moved.class_names[k])])], data
+    )
 
 
-def _contributions(moved: Contributions | None) -> list[Section]:
-    """The contributions of columns to the difference between the base rate and this row's probability."""
+def _contributions(moved: Explanation | None, k: int) -> list[Section]:
+    """The contributions of columns to the difference between the base value and this row's probability."""
     if moved is None:
         return []
-    rows = [["(all rows)", "", f"{moved.base:.4f}"]]
-    rows += [[reason.column, reason.value, f"{reason.contribution:+.4f}"] for reason in moved.reasons(0, None)]
-    if abs(moved.rest[0]) >= SMALLEST_SHOWN:
-        rows.append(["(the rest of the model)", "", f"{moved.rest[0]:+.4f}"])
+    label = moved.class_names[k]
+    reasons = moved.reasons(0, None, label=label)
+    rows = [["(no column known)", "", f"{moved.base_values[k]:.4f}"]]
+    rows += [[reason.column, reason.value, f"{reason.contribution:+.4f}"] for reason in reasons]
     note = (
-        "Changes along the paths through the trees, credited to the tested column. They describe the model, not causes."
+        "Shapley values: the mean effect of each column over all orders in which columns become known. They describe "
+        "the model, not causes."
     )
-    header = ["column", "value", f"adds to P({moved.label})"]
+    header = ["column", "value", f"adds to P({label})"]
     return [Section("What each column adds", header, rows, note, "contributions", most=MOST_COLUMNS)]
 
 

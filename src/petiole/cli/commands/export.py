@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.io.sinks import STANDARD_OUTPUT, complete_file
 from petiole.cli.screen import note, warnings_as_notes
 
 FORMS = {".onnx": "onnx", ".c": "c", ".h": "c", ".txt": "text", ".png": "picture", ".svg": "picture", ".pdf": "picture"}
 
 
-@told_in_one_line
+@errors_in_one_line
 def export(
     model: options.Model,
     output: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.option_groups import SetOptions, TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, show, warnings_as_notes
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_METHOD = "probability-forest"
 
 
-@told_in_one_line
+@errors_in_one_line
 @with_option_groups
 def fit(
     data: options.Data,

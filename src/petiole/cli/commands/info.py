@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from petiole.cli import options
-from petiole.cli.errors import told_in_one_line
+from petiole.cli.errors import errors_in_one_line
 from petiole.cli.screen import Answer, Section, show, warnings_as_notes
 
 SHOWN_CATEGORIES = 8
@@ -17,7 +17,7 @@ SCORES = {
 }
 
 
-@told_in_one_line
+@errors_in_one_line
 def info(model: options.Model, json: options.AsJson = False) -> None:
     """Describe a model file: method, classes, columns, parameters, size."""
     from petiole.cli.methods import load_model

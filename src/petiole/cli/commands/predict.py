@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.option_groups import CellOptions, with_option_groups
 from petiole.cli.screen import note, warnings_as_notes
 
@@ -16,7 +16,7 @@ PREFIX, PREDICTION, DECISION, EXPECTED_COST = "p_", "prediction", "decision", "e
 CHOICE = "Which rows to act on"
 
 
-@told_in_one_line
+@errors_in_one_line
 @with_option_groups
 def predict(
     model: options.Model,

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from petiole.cli.errors import told_in_one_line
+from petiole.cli.errors import errors_in_one_line
 
 
-@told_in_one_line
+@errors_in_one_line
 def reproduce(
     paper: Annotated[
         str,

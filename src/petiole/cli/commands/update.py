@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.option_groups import LabelOptions, with_option_groups
 from petiole.cli.screen import Answer, note, show, warnings_as_notes
 
 
-@told_in_one_line
+@errors_in_one_line
 @with_option_groups
 def update(
     model: options.Model,

@@ -272,11 +272,11 @@ def _quality(results: Results) -> str:
             row.append(" · ".join(f"{scores[method]:.3f}" for method in sources))
             agree[judged] += int(np.sign(scores[B_PETS] - scores[B_LOTS])) == sign
         rows.append(row)
-    told = ", ".join(f"{n} by the {judged}" for judged, n in agree.items())
+    verdicts_text = ", ".join(f"{n} by the {judged}" for judged, n in agree.items())
     return (
         f"Means over folds of {' · '.join(sources)}; log-loss in bits, floored at 0.001. Of {B_LOTS} and {B_PETS}, "
         f"the method with more wins is also the better one on so many of {len(results.data_sets)} data sets: "
-        f"{told}.\n\nLaplace's correction adds a row of every class to each leaf of a few rows. With many "
+        f"{verdicts_text}.\n\nLaplace's correction adds a row of every class to each leaf of a few rows. With many "
         f"classes and few rows, this pulls {B_PETS} far towards equal probabilities, and their decisions suffer; the "
         "lazy trees' leaves have no correction. Where there are many rows for each class this costs little, and the "
         f"lazy trees' tiny leaves cost more.\n\n{as_markdown(['data set', *JUDGED], rows)}"

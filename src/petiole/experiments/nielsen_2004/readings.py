@@ -56,9 +56,9 @@ class Reading:
 
 def _with_class_column(X: Floats, y: Array) -> Floats:
     """The first feature replaced by the class, 0 or 1."""
-    told = X.copy()
-    told[:, 0] = np.unique(y, return_inverse=True)[1]
-    return told
+    changed = X.copy()
+    changed[:, 0] = np.unique(y, return_inverse=True)[1]
+    return changed
 
 
 def _just_above(X: Floats) -> Floats:

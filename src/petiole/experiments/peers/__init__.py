@@ -39,7 +39,7 @@ SETTINGS: dict[str, Any] = {
 }
 MANY_ROWS, TRIALS_OF_MANY_ROWS = 10_000, 3
 QUICK_DATA_SETS = 12
-DEAR_ROWS = (1000, 5000)
+SLOW_ROWS = (1000, 5000)
 FIRST = ("flagship v1", "flagship")
 # Whether more is better.
 METRICS = {
@@ -95,9 +95,9 @@ def quick_data_sets() -> list[str]:
 
 
 def in_order(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells worth computing, so ordered that an unfinished grid is as balanced as can be.
+    """The cells to compute, ordered so that an unfinished grid is as balanced as possible.
 
-    The flagship comes first. Then split after split: the cheap methods on all data sets, then the dear ones, which are
+    The flagship comes first. Then split after split: the quick methods on all data sets, then the slow ones, which are
     one or two splits behind on larger data sets; small data sets first. Data sets of many rows have fewer splits, and
     methods with limits only the data sets within them.
     """
@@ -112,8 +112,8 @@ def in_order(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _delay(cell: Cell, n_rows: int) -> float:
-    """By how many splits a dear method is behind the others; there are no ties between the two."""
-    return 0.5 + sum(n_rows > limit for limit in DEAR_ROWS) if METHODS[cell.method].is_dear else 0.0
+    """The number of splits by which a slow method is behind the others; there are no ties between the two."""
+    return 0.5 + sum(n_rows > limit for limit in SLOW_ROWS) if METHODS[cell.method].is_slow else 0.0
 
 
 def run_cell(task: Task) -> dict[str, float]:

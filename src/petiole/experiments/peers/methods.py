@@ -37,7 +37,7 @@ class Method:
         Makes the classifier, not fitted. It gets matrices of numbers, with NaN for what is missing.
     library : str
         The module without which it cannot be made.
-    is_dear : bool
+    is_slow : bool
         Whether its cells come after those of the others, the later the larger the data set.
     suits : function of the name of a data set
         Whether the method takes it.
@@ -45,7 +45,7 @@ class Method:
 
     make: Make
     library: str = "petiole"
-    is_dear: bool = False
+    is_slow: bool = False
     suits: Callable[[str], bool] = _everywhere
 
 
@@ -111,10 +111,10 @@ METHODS: dict[str, Method] = {
     "ExtraTrees structured": _cross_fitted(StructuredMatrixCalibrator),
     "YDF boosting": Method(wrapped.ydf_boosting, "ydf"),
     "YDF forest": Method(wrapped.ydf_forest, "ydf"),
-    "CatBoost": Method(boosting.CatBoost, "catboost", is_dear=True),
-    "CatBoost stopped": Method(boosting.CatBoostStopped, "catboost", is_dear=True),
-    "EBM": Method(wrapped.EBM, "interpret", is_dear=True),
-    "RF (500 trees)": Method(_forest(RandomForestClassifier, 500), "sklearn", is_dear=True),
+    "CatBoost": Method(boosting.CatBoost, "catboost", is_slow=True),
+    "CatBoost stopped": Method(boosting.CatBoostStopped, "catboost", is_slow=True),
+    "EBM": Method(wrapped.EBM, "interpret", is_slow=True),
+    "RF (500 trees)": Method(_forest(RandomForestClassifier, 500), "sklearn", is_slow=True),
     "TabPFN v1 (4)": Method(lambda _, seed: TabPFN(4, seed), "tabpfn", suits=within_tabpfn),
-    "TabPFN v1 (32)": Method(lambda _, seed: TabPFN(32, seed), "tabpfn", is_dear=True, suits=within_tabpfn),
+    "TabPFN v1 (32)": Method(lambda _, seed: TabPFN(32, seed), "tabpfn", is_slow=True, suits=within_tabpfn),
 }

@@ -161,9 +161,16 @@ def _head_to_head(found: Found, ranked: CommonScores) -> str:
         both = found.common([flagship, rival]).report()
         if both.data_sets:
             tests = {m: both.compare(m, flagship, rival) for m in ("log_loss", "brier", "auc", "accuracy")}
-            told = {m: f"{t.wins}-{t.ties}-{t.losses} ({t.p_value:.2g})" for m, t in tests.items()}
+            text_of = {m: f"{t.wins}-{t.ties}-{t.losses} ({t.p_value:.2g})" for m, t in tests.items()}
             ratios = [f"{mean(flagship, rival):.3g}" for mean in (both.mean_ratio, both.mean_time_ratio)]
-            cells = [told["log_loss"], ratios[0], told["brier"], told["auc"], told["accuracy"], ratios[1]]
+            cells = [
+                text_of["log_loss"],
+                ratios[0],
+                text_of["brier"],
+                text_of["auc"],
+                text_of["accuracy"],
+                ratios[1],
+            ]
             rows.append([rival, str(len(both.data_sets)), *cells])
     text = (
         f"The {flagship} against each method, on the data sets for the report that both have and on their common "
