@@ -1,7 +1,7 @@
 """Why does this loan have this probability? Shapley values of the columns, for one loan and for all.
 
-The forest is fitted on 800 of the loans that come with petiole and explains the other 200. The bars say which columns
-matter, the waterfall how one loan gets its log-odds of not being paid back, and the points what each column does to
+The forest is fitted on 800 of the loans that come with petiole and explains the other 200. The bars show which columns
+matter, the waterfall how the log-odds of one loan arise, and the points the effect of each column on
 every loan.
 """
 
