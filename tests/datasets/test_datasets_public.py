@@ -125,7 +125,7 @@ def test_without_yes_nothing_is_fetched_and_all_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(openml, "fetch_openml", ask)
     told = run("datasets", "fetch").stdout
     assert "nothing is fetched without --yes" in told and str(tmp_path / "cache") in told.replace("\n", "")
-    assert "cannot be fetched, because no OpenML id of theirs is known: abalone" in told
+    assert "cannot be fetched, because their OpenML ids are not known: abalone" in told
     assert "did you mean 'wine'?" in refused("datasets", "fetch", "wien")
     assert not PublicSet("x", 1, 1, 2, "").can_be_fetched
 
