@@ -130,7 +130,9 @@ void bind_boost(nb::module_& m) {
       .def_rw("category_smoothing", &BoostOptions::category_smoothing)
       .def_rw("subsample", &BoostOptions::subsample)
       .def_rw("max_features", &BoostOptions::max_features)
-      .def_rw("seed", &BoostOptions::seed);
+      .def_rw("seed", &BoostOptions::seed)
+      .def_rw("signs", &BoostOptions::signs)
+      .def_rw("groups", &BoostOptions::groups);
   nb::class_<BoostColumns>(m, "BoostColumns", "The columns of a table, coded once for all chains.")
       .def(nb::new_(&make_columns), "matrix"_a, "weights"_a.none(), "n_categories"_a, "max_bins"_a, "n_threads"_a);
   m.def("boost_chains", &grow, "columns"_a, "labels"_a, "weights"_a.none(), "n_classes"_a, "training"_a, "held_out"_a,

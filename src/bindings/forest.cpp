@@ -3,6 +3,7 @@
 
 #include "bindings.hpp"
 #include "forest/leaf_tables.hpp"
+#include "forest/ordered_counts.hpp"
 #include "tree_fields.hpp"
 
 namespace petiole::bindings {
@@ -105,6 +106,23 @@ LeafTables leaf_counts_of(const Forest& forest, double in_bag, double out_of_bag
   return tables_of_counts(forest, {in_bag, out_of_bag, least}, pool);
 }
 
+LeafTables ordered_counts_of(const Forest& forest, double in_bag, double out_of_bag, double least,
+                             const std::vector<std::int8_t>& signs, int target, int n_threads) {
+  if (target < 0 || target >= forest.n_classes) throw nb::value_error("target: must be a class of the forest");
+  nb::gil_scoped_release release;
+  ThreadPool pool(n_threads);
+  return ordered_counts(forest, {in_bag, out_of_bag, least}, {signs, target}, pool);
+}
+
+// Of one tree, whose leaves are in order of node id.
+Array<double> ordered_shares_of(const nb::dict& arrays, const std::vector<std::int8_t>& signs, const Vector<double>& shares,
+                                const Vector<double>& weights) {
+  const Tree tree = from_arrays(arrays);
+  if (shares.shape(0) != weights.shape(0) || shares.shape(0) != leaves_of(tree).size())
+    throw nb::value_error("shares and weights: one number for each leaf");
+  return to_numpy(ordered_shares(tree, signs, as_span(shares), as_span(weights)));
+}
+
 Array<double> root_counts_of(const Forest& forest, double in_bag, double out_of_bag) {
   return to_table(root_counts(forest, in_bag, out_of_bag), forest.trees.size(), static_cast<std::size_t>(forest.n_classes));
 }
@@ -128,7 +146,11 @@ void bind_forest(nb::module_& m) {
       .def("root_counts", &root_counts_of, "in_bag"_a, "out_of_bag"_a, "The same at the roots, n_trees x n_classes.")
       .def("leaf_counts", &leaf_counts_of, "in_bag"_a, "out_of_bag"_a, "least"_a = 0.0, "n_threads"_a = 1,
            "Weighted sums of in-bag and out-of-bag counts at the leaves, or at the nearest ancestor of this weight.")
+      .def("ordered_counts", &ordered_counts_of, "in_bag"_a, "out_of_bag"_a, "least"_a, "signs"_a, "target"_a, "n_threads"_a,
+           "Counts of the other classes and of one whose shares are monotone, of all leaves that are pooled.")
       .def("leaf_votes", &leaf_votes_of, "index"_a);
+  m.def("ordered_shares", &ordered_shares_of, "arrays"_a, "signs"_a, "shares"_a, "weights"_a,
+        "The shares of a class at the leaves of a tree, made monotone.");
 }
 
 }  // namespace petiole::bindings

@@ -56,6 +56,9 @@ void bind_grow(nb::module_& m) {
       .def_rw("class_scale", &GrowOptions::class_scale)
       .def_rw("thresholds_from_data", &GrowOptions::thresholds_from_data)
       .def_rw("random_ties", &GrowOptions::random_ties)
+      .def_rw("signs", &GrowOptions::signs)
+      .def_rw("ordered_class", &GrowOptions::ordered_class)
+      .def_rw("groups", &GrowOptions::groups)
       .def_rw("seed", &GrowOptions::seed);
   m.def("grow_tree", &grow_tree, "matrix"_a, "labels"_a, "weights"_a.none(), "n_categories"_a, "coding"_a, "options"_a,
         "n_classes"_a, "n_threads"_a, "Codes the columns, grows one tree and returns its arrays by name.");

@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -192,3 +192,16 @@ def no_class_weight(name: str) -> str:
         "petiole.decisions.decide(model.predict_proba(X), cost), or CostSensitiveClassifier. If a class was sampled "
         "less than the others, weight its rows: fit(X, y, sample_weight=...)"
     )
+
+
+class WithoutConstraints:
+    """Answers the parameters of constraints, which other classifiers have, by why they are not possible here."""
+
+    # Why no constraint can be kept to, and what to do.
+    no_constraints: ClassVar[str]
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        for name in ("monotonic_cst", "interaction_cst", "monotonic_class"):
+            if name in parameters:
+                raise TypeError(f"{name}: {cls.__name__} has no such parameter, because {cls.no_constraints}")
+        return super().__new__(cls, *args, **parameters)

@@ -42,7 +42,7 @@ def test_larger_leaves_are_taken_if_they_are_clearly_better(few_are_many, noise)
     X, y = problem(1500, noise)
     losses = {}
     for leaf in (1, 15, 75):
-        few = clone(forest(min_samples_leaf=leaf, max_bins=255)).fit(X, y)
+        few = clone(forest(min_samples_leaf=leaf, max_bins=255, members=("forest",))).fit(X, y)
         if max(tree.is_leaf.sum() for tree in few.trees_) <= 100:
             losses[leaf] = few.oob_log_loss_
     best = min(losses)
@@ -140,3 +140,76 @@ def test_the_choice_about_missing_values_is_kept(tmp_path):
     assert len(model.trees_) == 20
     model.save(tmp_path / "model.petiole")
     assert petiole.load(tmp_path / "model.petiole").missing_ == "separate"
+
+
+def no_trial(growth):
+    raise AssertionError("small tables have no trials")
+
+
+@pytest.mark.parametrize(
+    ("half", "whole", "expected"),
+    [
+        (0.5, 0.5, 64),
+        (0.5, 0.51, 64),  # chance: more trees were worse
+        (0.505, 0.5, 128),  # c = 0.32: 64 trees would leave 0.75 %, 128 leave 0.25 %
+        (0.513, 0.5, 192),  # 128 trees would leave 0.65 %
+        (0.54, 0.5, 256),
+        (np.nan, np.nan, 256),
+    ],
+)
+def test_the_number_of_trees_leaves_little_to_more_of_them(few_are_many, half, whole, expected):
+    X, y = problem(1500, 0.0)
+    rows = EncodedRows(X, y.astype(np.int32), None, np.zeros(4, np.int32), np.arange(2))
+    model = ProbabilityForestClassifier(min_samples_leaf=1, max_bins=None, missing="fractional")
+    asked = []
+
+    def trial(growth):
+        asked.append(growth["n_estimators"])
+        return sizing.Tried({32: half, 64: whole}[growth["n_estimators"]], 9)
+
+    assert sizing.choose_growth(model, rows, trial) == {"n_estimators": expected}
+    assert asked == [32, 64]
+    few = rows.take(slice(400))
+    assert sizing.choose_growth(model, few, no_trial) == {"n_estimators": 256}
+
+
+def test_a_large_table_has_the_trees_that_it_needs(few_are_many, tmp_path, capsys, monkeypatch):
+    """They are those of a forest of as many trees, and trees of the trials are not grown twice."""
+    from petiole._forest import plan
+
+    X, y = problem(1500, 0.5)
+    grown, grow_range = [], plan.grow_range
+
+    def noted(of_kind, rows, first, end, **more):
+        grown.append((of_kind.seed, first, end))
+        return grow_range(of_kind, rows, first, end, **more)
+
+    monkeypatch.setattr(plan, "grow_range", noted)
+    model = ProbabilityForestClassifier(members=("forest",), random_state=0, verbose=1, min_samples_leaf=5).fit(X, y)
+    assert model.n_estimators_ == len(model.trees_) < 256
+    assert f"{model.n_estimators_} trees are enough (chosen on out-of-bag rows)" in capsys.readouterr().out
+    ranges = sorted((first, end) for seed, first, end in grown if seed == model.seed_)
+    assert ranges == [(0, 16), (16, 32), *([(32, model.n_estimators_ // 2)] if model.n_estimators_ > 64 else [])]
+    same = ProbabilityForestClassifier(model.n_estimators_, members=("forest",), random_state=0, min_samples_leaf=5)
+    np.testing.assert_array_equal(same.fit(X, y).predict_proba(X), model.predict_proba(X))
+    model.save(tmp_path / "m.petiole")
+    assert petiole.load(tmp_path / "m.petiole").n_estimators_ == model.n_estimators_
+
+
+def test_workers_and_warm_starts_know_the_number_of_trees(few_are_many):
+    from petiole.distributed import fit
+
+    X, y = problem(1500, 0.5)
+    auto = ProbabilityForestClassifier(members=("forest",), random_state=0, min_samples_leaf=5, warm_start=True)
+    model = clone(auto).fit(X, y)
+    shared = fit(clone(auto), X, y, mode="broadcast")
+    np.testing.assert_array_equal(shared.predict_proba(X), model.predict_proba(X))
+    assert shared.n_estimators_ == model.n_estimators_
+    more = model.n_estimators_ + 10
+    model.set_params(n_estimators=more).fit(X, y)
+    assert len(model.trees_) == more
+    with pytest.warns(UserWarning, match="no tree is added"):
+        model.set_params(n_estimators="auto").fit(X, y)
+    assert len(model.trees_) == model.n_estimators_ == more
+    twice = clone(auto).fit(X, y).merged(clone(auto).fit(X, y))
+    assert len(twice.trees_) == 2 * shared.n_estimators_

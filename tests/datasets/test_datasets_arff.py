@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.io import arff as scipy_arff
 
 import naive_datasets as naive
-from petiole.datasets import read
+from petiole.datasets import arff_files, read
 
 HEADER = """% A comment
 @RELATION 'toys, large'
@@ -169,10 +169,7 @@ def test_bad_rows_are_told_by_their_line(rows, message):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (
-            "@attribute day date 'yyyy-MM-dd'\n@data\n",
-            "line 2: attribute 'day' is of type date, which is neither numeric nor",
-        ),
+        ("@attribute day date 'yyyy-DDD'\n@data\n", "line 2: the date pattern 'yyyy-DDD' has the letters 'DDD'"),
         ("@attribute bag relational\n", "line 2: attribute 'bag' is of type relational"),
         ("@attribute a complex\n@data\n", "line 2: attribute 'a' has the type 'complex': use numeric, string or"),
         ("@attribute a\n@data\n", "line 2: attribute 'a' has the type ''"),
@@ -194,3 +191,25 @@ def test_an_unclosed_list_of_many_quoted_values_is_refused_at_once():
     values = ", ".join(f"'value {number}'" for number in range(200))
     with pytest.raises(ValueError, match="not closed"):
         from_text(f"@relation r\n@attribute a {{{values}\n@data\n")
+
+
+@pytest.mark.parametrize(
+    ("declared", "cell"),
+    [
+        ("", "2021-03-04T12:00:00"),
+        ("'yyyy-MM-dd HH:mm'", "'2021-03-04 12:00'"),
+        ("\"dd.MM.yyyy'T'HH\"", "04.03.2021T12"),
+        ("dd/MMM/yy-HH:mm:ss", "04/Mar/21-12:00:00"),
+    ],
+)
+def test_dates_are_read_in_the_declared_pattern(declared, cell):
+    text = f"@relation r\n@attribute day date {declared}\n@attribute size real\n@data\n{cell},1\n?,2\n"
+    moments = arff_files.read_arff(text, "r.arff", {})["day"].moments()
+    assert str(moments[0]) == "2021-03-04T12:00:00.000000" and np.isnat(moments[1])
+    assert arff_files.read_arff(text, "r.arff", {"day": "nominal"})["day"].kind == "nominal"
+
+
+def test_a_date_in_another_pattern_is_an_error():
+    text = "@relation r\n@attribute day date yyyy-MM-dd\n@attribute size real\n@data\n4.3.2021,1\n"
+    with pytest.raises(ValueError, match=r"r.arff, column 'day': '4.3.2021' is none of dates such as 2021-12-31"):
+        arff_files.read_arff(text, "r.arff", {})

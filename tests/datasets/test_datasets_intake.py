@@ -124,7 +124,7 @@ def test_too_many_strays_make_names_which_is_told():
 def test_missing_values_in_every_spelling(marker):
     found, told = column(["1", "2.5", marker, "4"])
     assert np.isnan(found[2]) and found[3] == 4.0
-    assert marker.strip() in ("", "nan") or f"'{marker}' is read as missing: 1 cells in x" in told
+    assert marker.strip() in ("", "nan") or f"'{marker}' is read as missing: 1 cell in x" in told
 
 
 def test_a_dash_is_missing_among_numbers_and_a_name_among_names():

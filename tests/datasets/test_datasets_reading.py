@@ -137,12 +137,12 @@ def test_names_that_are_numbers():
     [
         ("", "the file is empty: the first line must name the columns"),
         ("a,b\n", "there is a header but no rows"),
-        ("a,b\n1,2\n3\n", r"line 3: 1 cells, but the header names 2 columns \(the first without a cell is 'b'\)"),
+        ("a,b\n1,2\n3\n", r"line 3: 1 cell, but the header names 2 columns \(the first without a cell is 'b'\)"),
         (
             "a,b\n1,2\n\n\n3,4,5\n",
             r"line 5: 3 cells, but the header names 2 columns \(the first cell too many is '5'\)",
         ),
-        ('a,b\n"1\n2",3\n4\n', "line 4: 1 cells"),  # a record of two lines comes before
+        ('a,b\n"1\n2",3\n4\n', "line 4: 1 cell"),  # a record of two lines comes before
         ('a,b\n1,"x\n2,y\n', "line 2: .* is not closed"),
         ('a,b\n1,"x"y\n', "line 2: .* text behind its end"),
         ("a,a\n1,2\n", "line 1: two columns are named 'a': rename one"),

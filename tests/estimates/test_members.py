@@ -12,8 +12,10 @@ import naive_ensemble
 import petiole
 from petiole import DualPerturbCombineClassifier, ProbabilityForestClassifier
 from petiole._classifiers.base import encode_training
+from petiole._estimates import members as pool_members
 from petiole._estimates.members import FOREST, MEMBERS, Folding, TrainingRows
 from petiole._forest.log_pool import LogPool
+from petiole._table.rows import EncodedRows
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*rows are in the samples of all trees")
 
@@ -73,7 +75,7 @@ def test_members_help_where_a_border_is_oblique():
     queries, labels, _ = clouds(n=2000, seed=5)
     alone, pooled = (forest(members, 60).fit(X, y) for members in ((FOREST,), EVERY))
     assert log_loss(pooled.predict_proba(queries), labels) < 0.97 * log_loss(alone.predict_proba(queries), labels)
-    assert pooled.oob_log_loss_ < alone.oob_log_loss_
+    assert pooled.oob_log_loss_ < 1.01 * alone.oob_log_loss_  # from the same rows, but with stronger penalties
 
 
 def test_a_forest_alone_is_the_pool_without_members():
@@ -218,3 +220,53 @@ def test_members_are_checked(members):
     X, y, _ = clouds(n=20)
     with pytest.raises(ValueError, match="members="):
         ProbabilityForestClassifier(3, members=members).fit(X, y)
+
+
+def members_on(loss, n=4000):
+    random = np.random.default_rng(0)
+    labels = np.sort(random.choice(3, n, p=[0.9, 0.095, 0.005]))
+    rows = EncodedRows(random.normal(size=(n, 2)), labels.astype(np.int32), None, np.zeros(2, np.int32), np.arange(3))
+    return rows, pool_members.rows_to_fit(rows, loss, 0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"), [(np.inf, 4000), (np.nan, 4000), (0.04, 4000), (0.03, 3000), (0.0, 2000)]
+)
+def test_where_the_forest_is_nearly_sure_members_are_fitted_on_fewer_rows(loss, expected):
+    rows, (chosen, few) = members_on(loss)
+    assert abs(len(few) - expected) <= len(rows.classes) + pool_members.LEAST_OF_CLASS
+    assert (np.diff(chosen) > 0).all()
+    np.testing.assert_array_equal(few.matrix, rows.matrix[chosen])
+    if expected == 4000:
+        assert few is rows
+
+
+def test_rare_classes_stay_and_weights_make_up_for_that():
+    rows, (_, few) = members_on(0.0)
+    there, left = np.bincount(rows.labels), np.bincount(few.labels)
+    assert left[2] == min(there[2], pool_members.LEAST_OF_CLASS) > there[2] / 2
+    assert few.weights.mean() == pytest.approx(1.0)
+    np.testing.assert_allclose(few.class_weights() / few.weights.sum(), there / there.sum())
+
+
+def test_rows_are_asked_that_members_were_not_fitted_on():
+    rows, _ = members_on(0.0)
+    asked = np.array([5, 17, 3999])
+    fitted = pool_members.fit_members(("linear",), rows, 0, None, 1, loss=0.0, asked=asked)
+    (answers,) = fitted.unseen
+    fold_of = fitted.members.folding.of(rows.labels)
+    for row, found in zip(asked, answers, strict=True):
+        model = fitted.members.models["linear"].models[fold_of[row]]
+        np.testing.assert_allclose(found, model.answer(rows.matrix[[row]])[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_classes", "expected"),
+    [(1000, 2, 200), (13_000, 2, 1000), (13_000, 26, 177), (100_000, 2, 600), (10**7, 7, 50)],
+)
+def test_rounds_of_boosting_are_bounded_by_rows_and_classes(n_rows, n_classes, expected):
+    rows = EncodedRows(
+        np.zeros((n_rows, 1), np.float32), np.zeros(n_rows, np.int32), None, np.zeros(1, np.int32), np.arange(n_classes)
+    )
+    training = TrainingRows(rows, np.zeros(n_rows, np.int64), None, 0, 1)
+    assert pool_members.boosting_plan(training).n_rounds == expected

@@ -156,6 +156,19 @@ MAKERS = {
     "pet_priors": lambda: _plain(PETClassifier(smoothing=Laplace(prior=np.array([0.5, 1.0, 2.0])))),
     "pet_from_sklearn": _from_sklearn,
     "pet_oblique": lambda: _mixed(PETClassifier(splits="oblique", max_depth=4, random_state=0)),
+    "pet_monotone": lambda: _mixed(
+        PETClassifier(monotonic_cst={"size": 1, "number": -1}, monotonic_class="high", missing="separate")
+    ),
+    "bagged_constraints": lambda: _plain(
+        BaggedPETClassifier(
+            4,
+            monotonic_cst=np.array([1, 0, 0, -1]),
+            monotonic_class=2,
+            interaction_cst=[[0, 1], [2, 3]],
+            smoothing=HGS(alpha="loocv"),
+            random_state=0,
+        )
+    ),
     "bagged": lambda: _mixed(BaggedPETClassifier(4, random_state=0), sample_weight=weights()),
     "bagged_out_of_bag": lambda: _plain(BaggedPETClassifier.eb_pets(n_estimators=12, oob_score=True, random_state=0)),
     "bagged_voting": lambda: _plain(BaggedPETClassifier(4, voting="laplace", warm_start=True, random_state=0)),
@@ -177,8 +190,16 @@ MAKERS = {
     "probability_forest_oblique": lambda: _plain(
         ProbabilityForestClassifier(6, splits="oblique", max_features="sqrt", random_state=0)
     ),
+    "probability_forest_kinds": lambda: _mixed(
+        ProbabilityForestClassifier(
+            9, max_features=("sqrt", 1, 1), splits=("best", "random", "oblique"), random_state=0
+        )
+    ),
     "boosted": lambda: _mixed(
         BoostedPETClassifier(0.2, max_iter=20, n_folds=3, random_state=0), sample_weight=weights()
+    ),
+    "boosted_monotone": lambda: _plain(
+        BoostedPETClassifier(0.2, max_iter=10, monotonic_cst=[1, 0, 0, 0], monotonic_class=2, random_state=0)
     ),
     "boosted_two_classes": lambda: _plain_two(
         BoostedPETClassifier(0.2, max_iter=5, early_stopping=False, random_state=0)

@@ -256,11 +256,14 @@ def test_long_data_are_sampled():
     )
 
 
+@pytest.mark.parametrize("n_kernels", [0, 128])
+@pytest.mark.parametrize("most", [1e6, 1e7])
 @pytest.mark.parametrize(("n_features", "n_classes"), [(0, 1), (50, 2), (50, 300), (10_000, 2), (10_000, 300)])
-def test_the_work_of_a_search_is_bounded(n_features, n_classes):
-    n_rows = _affordable_rows(n_features, n_classes)
+def test_the_work_of_a_search_is_bounded(n_features, n_classes, most, n_kernels):
+    n_rows = _affordable_rows(LinearPlan(most_products=int(most)), n_features, n_kernels, n_classes)
     assert n_rows >= 100
-    assert n_rows == 100 or n_rows * min(n_rows, max(n_features, 1)) * n_classes <= 1e7
+    unknowns = max(n_kernels or n_features, 32)  # of each class; a score counts as much as 32
+    assert n_rows == 100 or n_rows * min(n_rows, unknowns) * n_classes <= most
     assert n_rows == 100 or n_rows * n_features <= 2e7
 
 

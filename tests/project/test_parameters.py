@@ -85,7 +85,8 @@ def test_one_thread_in_a_worker_process_is_no_reason_to_warn(monkeypatch):
     """joblib warns where a daemon asks for more than one; a cap on threads must not ask."""
     asked = []
     monkeypatch.setattr(joblib, "effective_n_jobs", lambda n_jobs: asked.append(n_jobs) or n_jobs)
-    assert thread_count(1) == 1 and asked == [1]
+    assert thread_count(1) == 1 and asked == []
+    assert thread_count(2) == 2 and asked == [2]
 
 
 def test_gradient_descent_has_an_end(monkeypatch):

@@ -149,3 +149,30 @@ def test_lazy_frames_are_collected(visits):
     model = PETClassifier().fit(lazy, pl.Series(y))
     assert model.feature_names_in_.tolist() == ["when", "town", "x"]
     np.testing.assert_array_equal(model.predict_proba(lazy), model.predict_proba(X))
+
+
+def test_times_of_day_in_objects_are_hours():
+    import pandas as pd
+
+    clock = [datetime.time(i % 24, 30) if i % 9 else None for i in range(60)]
+    X = pd.DataFrame({"clock": clock, "x": np.zeros(60)})
+    y = ["late" if time is not None and time.hour > 11 else "early" for time in clock]
+    model = PETClassifier().fit(X, y)
+    assert model.encoder_.feature_names == ["clock", "x"]
+    assert model.predict(X.iloc[[13]])[0] == "late" and model.tree_.n_leaves < 20
+
+
+def test_cells_are_written_as_people_write_them():
+    import pandas as pd
+
+    days = pd.to_datetime(["2021-03-01 12:30", "2022-04-05 08:00", None])
+    model = PETClassifier().fit(pd.DataFrame({"at": days, "c": ["a", "b", "a"]}), [0, 1, 0])
+    encoder = model.encoder_
+    row = encoder.transform(pd.DataFrame({"at": days[:1], "c": ["b"]}))[0]
+    told = {name: encoder.value_text(j, row[j]) for j, name in enumerate(encoder.feature_names)}
+    assert told == {
+        **{"at (days)": "2021-03-01 12:30", "at (year)": "2021", "at (month)": "March", "at (weekday)": "Monday"},
+        **{"at (hour)": "12:30", "c": "b"},
+    }
+    assert encoder.value_text(0, float("nan")) == "missing"
+    assert encoder.date_text(0, 18628.0) == "2021-01-01" and encoder.date_text(5, 1.0) is None

@@ -281,3 +281,11 @@ def test_names_choose_columns_and_a_slip_gets_a_suggestion(make_frame):
 def test_text_that_is_not_listed_is_refused_by_name(make_frame):
     with pytest.raises(ValueError, match=r"column 'city' holds 'Rome', which is not a number: .*categorical_feat"):
         encode(make_frame({"city": ["Rome", None], "x": [1, 2]}), ["x"])
+
+
+def test_columns_of_the_same_name_are_told_in_one_line():
+    import pandas as pd
+
+    frame = pd.DataFrame([[1.0, 2.0, "a"], [2.0, 3.0, "b"]], columns=["x", "x", "c"])
+    with pytest.raises(ValueError, match=r"^X has columns of the same name: rename them\. [^\n]*'x'[^\n]*$"):
+        tables.read_table(frame)

@@ -4,12 +4,14 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "tree/order.hpp"
 
 namespace petiole::boosting {
 namespace {
 
 // Starting threads takes as long as this many additions to histograms.
 constexpr std::size_t kWorkPerStart = 1 << 16;
+constexpr double kLeastCurvature = 1e-12;
 
 template <class F>
 void run_if_worthwhile(ThreadPool& pool, std::size_t work, int n_items, F&& body) {
@@ -46,6 +48,44 @@ void GrownTree::append_to(BoostedTrees& trees, const BoostColumns& columns) cons
   trees.node_start.push_back(static_cast<std::int32_t>(trees.feature.size()));
 }
 
+// Codes take the place of values: those up to the last on the left of a cut are not larger than it.
+void GrownTree::make_monotone(const BoostColumns& columns, const std::vector<std::int8_t>& signs) {
+  SplitTree splits;
+  splits.n_columns = columns.n_columns();
+  splits.nodes.resize(nodes.size());
+  bool any = false;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = nodes[i];
+    if (node.left < 0) continue;
+    SplitTree::Node& to = splits.nodes[i];
+    to.column = node.split.column;
+    to.sign = signs[static_cast<std::size_t>(to.column)];
+    to.first_child = static_cast<std::int32_t>(splits.children.size());
+    to.n_children = 2;
+    to.missing_child = node.right.back();
+    splits.children.insert(splits.children.end(), {node.left, node.left + 1});
+    any |= to.sign != 0;
+    if (columns[to.column].categorical) {
+      to.first_category = static_cast<std::int32_t>(splits.branch_of_category.size());
+      to.n_categories = static_cast<std::int32_t>(node.right.size()) - 1;
+      splits.branch_of_category.insert(splits.branch_of_category.end(), node.right.begin(), node.right.end() - 1);
+    } else {
+      to.threshold = static_cast<double>(std::find(node.right.begin(), node.right.end() - 1, 1) - node.right.begin()) - 1;
+      // A cut after the last code tells known values from missing ones.
+      if (to.threshold + 2 > static_cast<double>(node.right.size()) - 1) to.threshold = std::numeric_limits<double>::infinity();
+    }
+  }
+  if (!any) return;
+  const CellOrder order = cell_order(splits);
+  std::vector<double> values, weights;
+  for (const NodeId cell : order.cells) {
+    values.push_back(nodes[static_cast<std::size_t>(cell)].value);
+    weights.push_back(std::max(nodes[static_cast<std::size_t>(cell)].curvature, kLeastCurvature));
+  }
+  const Pooled pooled = pool_violators(order, values, weights);
+  for (std::size_t i = 0; i < order.cells.size(); ++i) nodes[static_cast<std::size_t>(order.cells[i])].value = pooled.value[i];
+}
+
 void RowWindows::start(std::vector<RowId>&& rows) {
   rows_ = std::move(rows);
   spare_.resize(rows_.size());
@@ -53,7 +93,7 @@ void RowWindows::start(std::vector<RowId>&& rows) {
 }
 
 void RowWindows::divide(std::size_t node, const BoostColumns& columns, int column, const std::vector<std::uint8_t>& right) {
-  const auto [begin, end] = windows_[node];
+  const std::size_t begin = windows_[node].begin, end = windows_[node].end;  // named, since clang 14 captures no bindings
   std::size_t n_left = begin, n_right = 0;
   columns.visit_group(column / BoostColumns::kGroup, [&, lane = column % BoostColumns::kGroup](const auto* words) {
     RowId* const rows = rows_.data();
@@ -100,7 +140,8 @@ GrownTree TreeGrower::grow(const std::vector<Sum>& sums, RowWindows& training, R
   for (const RowId row : rows) total += sums[row];
   tree.nodes[0].value = search_.leaf_value(total);
   tree.nodes[0].weight = search_.weight(total);
-  Leaf root{0, 0, total, {}, {}};
+  tree.nodes[0].curvature = search_.curvature(total);
+  Leaf root{0, 0, total, {}, {}, 0};
   if (may_split(total, 0)) root.histogram = count(rows, sums, pool);
   add_leaf(std::move(root), pool);
   const auto most = options_.max_leaf_nodes > 0 ? static_cast<std::size_t>(options_.max_leaf_nodes) : SIZE_MAX;
@@ -116,6 +157,7 @@ GrownTree TreeGrower::grow(const std::vector<Sum>& sums, RowWindows& training, R
     split_leaf(std::move(leaf), sums, training, followers, tree, pool);
   }
   for (Leaf& leaf : open_) spare_.push_back(std::move(leaf.histogram));
+  if (!options_.signs.empty()) tree.make_monotone(columns_, options_.signs);
   return tree;
 }
 
@@ -143,7 +185,7 @@ void TreeGrower::find_split(Leaf& leaf, ThreadPool& pool) const {
   std::vector<Split> found(drawn_.size());
   run_if_worthwhile(pool, columns_.n_bins() * 4, static_cast<int>(drawn_.size()), [&](int item) {
     const auto i = static_cast<std::size_t>(item);
-    found[i] = search_.find(drawn_[i], leaf.total, leaf.histogram);
+    if (interactions_.allows(leaf.path, drawn_[i])) found[i] = search_.find(drawn_[i], leaf.total, leaf.histogram);
   });
   for (const Split& split : found) leaf.split = SplitSearch::better(leaf.split, split);
 }
@@ -166,12 +208,14 @@ void TreeGrower::split_leaf(Leaf&& leaf, const std::vector<Sum>& sums, RowWindow
   training.divide(leaf.node, columns_, leaf.split.column, node.right);
   followers.divide(leaf.node, columns_, leaf.split.column, node.right);
   const auto first = static_cast<std::size_t>(node.left);
-  Leaf children[] = {{first, leaf.depth + 1, leaf.split.left, {}, {}},
-                     {first + 1, leaf.depth + 1, leaf.total - leaf.split.left, {}, {}}};
+  const Interactions::Path path = interactions_.after(leaf.path, leaf.split.column);
+  Leaf children[] = {{first, leaf.depth + 1, leaf.split.left, {}, {}, path},
+                     {first + 1, leaf.depth + 1, leaf.total - leaf.split.left, {}, {}, path}};
   for (const Leaf& child : children) {
     GrownTree::Node& of_child = tree.nodes.emplace_back();
     of_child.value = search_.leaf_value(child.total);
     of_child.weight = search_.weight(child.total);
+    of_child.curvature = search_.curvature(child.total);
   }
   const bool splittable[] = {may_split(children[0].total, children[0].depth),
                              may_split(children[1].total, children[1].depth)};

@@ -3,6 +3,7 @@
 
 #include "boost/split.hpp"
 #include "boost/trees.hpp"
+#include "grow/interactions.hpp"
 
 namespace petiole::boosting {
 
@@ -12,11 +13,15 @@ struct GrownTree {
     Split split;
     std::int32_t left = -1;  // -1: leaf
     double value = 0, weight = 0;
+    double curvature = 0;             // of the loss, at leaves
     std::vector<std::uint8_t> right;  // the side of each code; the last is for missing values
   };
   std::vector<Node> nodes;
 
   void append_to(BoostedTrees& trees, const BoostColumns& columns) const;
+  // Moves the values of leaves as little as need be for them to be monotone: the squares of the moves, weighted by curvature,
+  // are what that costs.
+  void make_monotone(const BoostColumns& columns, const std::vector<std::int8_t>& signs);
 };
 
 // Rows on their way down a tree: each node has a range of them.
@@ -41,7 +46,8 @@ class RowWindows {
 class TreeGrower {
  public:
   TreeGrower(const BoostColumns& columns, const BoostOptions& options, const FixedPoint& units)
-      : columns_(columns), options_(options), search_(columns, options, units) {}
+      : columns_(columns), options_(options), search_(columns, options, units),
+        interactions_(options.groups, static_cast<std::size_t>(columns.n_columns())) {}
 
   // Grows a tree on the rows of `training`, whose sums are those of all rows of the data; `followers` are divided in
   // the same way.
@@ -55,6 +61,7 @@ class TreeGrower {
     Sum total;
     Split split;
     Histogram histogram;  // empty unless it can be split
+    Interactions::Path path = 0;
   };
 
   void draw_columns(std::uint64_t key);
@@ -69,6 +76,7 @@ class TreeGrower {
   const BoostColumns& columns_;
   const BoostOptions& options_;
   SplitSearch search_;
+  Interactions interactions_;
   std::vector<std::uint8_t> wanted_;  // the columns drawn for this tree
   std::vector<int> drawn_;            // their numbers
   std::vector<Leaf> open_;            // leaves with a split, in the order in which they were made

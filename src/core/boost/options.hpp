@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace petiole::boosting {
 
@@ -19,6 +20,8 @@ struct BoostOptions {
   double subsample = 1;  // the share of rows that a round's trees are grown on
   int max_features = 0;  // drawn for each tree; 0: all
   std::uint64_t seed = 0;
+  std::vector<std::int8_t> signs;                 // per column 1 (-1) if scores must not fall (rise) along it; empty: nothing
+  std::vector<std::vector<std::int32_t>> groups;  // a path tests columns of one of these; empty: of all
 };
 
 }  // namespace petiole::boosting

@@ -37,9 +37,9 @@ class SplitSearch::Candidates {
   const Sum& total() const { return sum_; }
 
   // Tries all cuts of a column: lefts[i], which grow with i, and the missing rows are to the left of cut i. There is room
-  // for as many scores.
+  // for as many scores. With a sign, only those after which scores rise (1) or fall (-1).
   void try_cuts(std::span<const Sum> lefts, std::span<const std::uint32_t> cuts, const Sum& missing_left, bool missing_right,
-                double* scores, double l2) {
+                double* scores, double l2, int sign = 0) {
     const auto small_left = [&](const Sum& left) { return !is_large_enough(left + missing_left); };
     const auto large_right = [&](const Sum& left) { return is_large_enough(sum_ - left - missing_left); };
     const auto first = std::partition_point(lefts.begin(), lefts.end(), small_left);
@@ -47,6 +47,7 @@ class SplitSearch::Candidates {
     const auto n = static_cast<std::size_t>(end - first);
     for (std::size_t done = 0; done < n; done += kChunk)
       fill_scores(first + static_cast<std::ptrdiff_t>(done), std::min(kChunk, n - done), missing_left, l2, scores + done);
+    if (sign != 0) leave_out_others(first, n, missing_left, l2, sign, scores);
     const double most = largest(scores, n);
     const double gain = most - parent_;
     if (!(gain > kEqual * parent_) || !(gain > best_.gain + best_.slack)) return;
@@ -86,6 +87,16 @@ class SplitSearch::Candidates {
     }
   }
 
+  template <class Iterator>
+  void leave_out_others(Iterator lefts, std::size_t n, const Sum& missing_left, double l2, int sign, double* scores) const {
+    for (std::size_t i = 0; i < n; ++i) {
+      const Moments left = search_.units_.moments(lefts[static_cast<std::ptrdiff_t>(i)] + missing_left);
+      const double on_left = -left.gradient / (left.hessian + l2);
+      const double on_right = (left.gradient - total_.gradient) / (total_.hessian - left.hessian + l2);
+      if (sign * (on_right - on_left) < 0) scores[i] = 0;
+    }
+  }
+
   const SplitSearch& search_;
   const BoostOptions& options_;
   const Sum sum_;
@@ -106,12 +117,12 @@ Split SplitSearch::find(int j, const Sum& total, const Histogram& histogram) con
   if (column.categorical)
     find_categorical(column, bins, found);
   else
-    find_numeric(column, bins, found);
+    find_numeric(column, bins, options_.signs.empty() ? 0 : options_.signs[static_cast<std::size_t>(j)], found);
   return found.best(j);
 }
 
 // Rows without a value go to the right, then to the left. A cut after the last code has all known values on the left.
-void SplitSearch::find_numeric(const BoostColumns::Column& column, const Sum* bins, Candidates& found) const {
+void SplitSearch::find_numeric(const BoostColumns::Column& column, const Sum* bins, int sign, Candidates& found) const {
   const Sum missing = column.has_missing ? bins[column.n_codes] : Sum{};
   std::array<Sum, BoostColumns::kMostBins + 1> lefts;
   std::array<std::uint32_t, BoostColumns::kMostBins + 1> cuts;
@@ -124,8 +135,8 @@ void SplitSearch::find_numeric(const BoostColumns::Column& column, const Sum* bi
     cuts[n] = code;
     n += (bins[code].gradient | bins[code].rest) != 0;
   }
-  found.try_cuts({lefts.data(), n}, {cuts.data(), n}, {}, true, scores.data(), options_.l2);
-  if (missing != Sum{}) found.try_cuts({lefts.data(), n}, {cuts.data(), n}, missing, false, scores.data(), options_.l2);
+  found.try_cuts({lefts.data(), n}, {cuts.data(), n}, {}, true, scores.data(), options_.l2, sign);
+  if (missing != Sum{}) found.try_cuts({lefts.data(), n}, {cuts.data(), n}, missing, false, scores.data(), options_.l2, sign);
 }
 
 std::vector<std::uint32_t> SplitSearch::ordered_categories(const BoostColumns::Column& column, const Sum* bins,
@@ -191,6 +202,8 @@ double SplitSearch::leaf_value(const Sum& total) const {
     return all.gradient == 0 ? 0 : options_.learning_rate * std::copysign(kLongestStep, step);
   return options_.learning_rate * step;
 }
+
+double SplitSearch::curvature(const Sum& total) const { return units_.hessian(total) + options_.l2; }
 
 bool SplitSearch::is_large_enough(const Sum& total) const {
   const Moments all = units_.moments(total);

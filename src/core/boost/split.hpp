@@ -37,13 +37,15 @@ class SplitSearch {
 
   // The number that a leaf adds to the scores of its rows.
   double leaf_value(const Sum& total) const;
+  // The curvature of the loss at a leaf, by which its value counts beside those of others.
+  double curvature(const Sum& total) const;
   double weight(const Sum& total) const { return units_.weight(total); }
   // Whether a node with this sum may be split at all.
   bool is_large_enough(const Sum& total) const;
 
  private:
   class Candidates;
-  void find_numeric(const BoostColumns::Column& column, const Sum* bins, Candidates& found) const;
+  void find_numeric(const BoostColumns::Column& column, const Sum* bins, int sign, Candidates& found) const;
   void find_categorical(const BoostColumns::Column& column, const Sum* bins, Candidates& found) const;
   // The categories that occur, by ratio of gradient and Hessian.
   std::vector<std::uint32_t> ordered_categories(const BoostColumns::Column& column, const Sum* bins, const Sum& total) const;

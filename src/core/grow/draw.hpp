@@ -12,10 +12,10 @@ namespace petiole {
 class ColumnDraw {
  public:
   // Draws max_features features into `columns`, of the frame; if none of them has a candidate, further ones until one
-  // has. search(first) fills candidates for columns[first..].
-  template <class Search>
+  // has. search(first) fills candidates for columns[first..]. Features for which usable(feature) is false do not count.
+  template <class Usable, class Search>
   void draw(std::uint64_t key, const Frame& frame, int n_features, int max_features, std::vector<std::int32_t>& columns,
-            std::vector<Candidate>& candidates, Search&& search) {
+            std::vector<Candidate>& candidates, Usable&& usable, Search&& search) {
     if (shuffled_.empty()) {
       shuffled_.resize(static_cast<std::size_t>(n_features));
       std::iota(shuffled_.begin(), shuffled_.end(), 0);
@@ -31,11 +31,13 @@ class ColumnDraw {
     while (drawn < n_features && (drawn < max_features || !any_found())) {
       const int batch = drawn < max_features ? max_features : 1;
       const std::size_t searched = columns.size();
-      for (int b = 0; b < batch && drawn < n_features; ++b, ++drawn) {
+      for (int b = 0; b < batch && drawn < n_features; ++drawn) {
         const auto at = static_cast<std::size_t>(drawn);
         const std::size_t other = at + random.below(static_cast<std::uint32_t>(n_features - drawn));
         std::swap(shuffled_[at], shuffled_[other]);
         swaps_.push_back(other);
+        if (!usable(shuffled_[at])) continue;
+        ++b;
         const std::int32_t column = frame.column_of[static_cast<std::size_t>(shuffled_[at])];
         if (column >= 0) columns.push_back(column);
       }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "tree/order.hpp"
 
 namespace petiole {
 namespace {
@@ -64,6 +65,13 @@ void DrawnTests::draw_projection(std::uint64_t test_key, std::int32_t feature,
   const double sign = random.below(2) == 0 ? 1 : -1;
   projection = {{feature, weight_[static_cast<std::size_t>(feature)]},
                 {partner, sign * weight_[static_cast<std::size_t>(partner)]}};
+  // Terms that both have a direction point in the same one.
+  if (!options_.signs.empty() && sign_of_sum(projection, options_.signs) == kBothWays) projection[1].weight *= -1;
+}
+
+int DrawnTests::sign_of(std::int32_t feature, const std::vector<ProjectionTerm>& projection) const {
+  if (options_.signs.empty()) return 0;
+  return projection.empty() ? options_.signs[static_cast<std::size_t>(feature)] : sign_of_sum(projection, options_.signs);
 }
 
 void DrawnColumn::make(const DrawnTests& tests, std::uint64_t node_key, const FrameColumn& column) {
@@ -73,6 +81,7 @@ void DrawnColumn::make(const DrawnTests& tests, std::uint64_t node_key, const Fr
   key_ = derive_key(derive_key(node_key, kTests), static_cast<std::uint64_t>(feature_));
   projection_.clear();
   if (!tests.draws_cuts()) tests.draw_projection(key_, feature_, projection_);
+  sign_ = tests.sign_of(feature_, projection_);
   tests.dataset().matrix.visit([this](const auto* data) { read_values(data); });
   code_.resize(row_.size());
   if (!varies_) {  // it would be a test of its partner alone

@@ -22,6 +22,8 @@ class DrawnTests {
 
   // A numeric column together with another, each divided by about its standard deviation.
   void draw_projection(std::uint64_t test_key, std::int32_t feature, std::vector<ProjectionTerm>& projection) const;
+  // In which direction the share of the ordered class must go along a column or a sum.
+  int sign_of(std::int32_t feature, const std::vector<ProjectionTerm>& projection) const;
 
   const Dataset& dataset() const { return dataset_; }
   bool missing_is_a_category() const { return options_.missing == Missing::separate; }
@@ -51,6 +53,7 @@ class DrawnColumn {
 
   std::uint32_t n_codes() const { return n_codes_; }  // that many means missing
   bool has_missing() const { return has_missing_; }
+  int sign() const { return sign_; }
   const std::vector<std::uint32_t>& codes() const { return code_; }
 
   // Describes the test of a cut: codes up to this one are on the left.
@@ -86,6 +89,7 @@ class DrawnColumn {
   bool has_missing_ = false;
   std::vector<std::uint32_t> code_;
   std::uint32_t n_codes_ = 0;
+  int sign_ = 0;
   double cut_ = 0;  // where values are not ranked
   std::vector<std::uint32_t> bucket_, start_;
   std::vector<Placed> sorted_;
@@ -108,7 +112,7 @@ class MadeColumn {
       using Code = std::remove_pointer_t<decltype(codes)>;
       for (std::uint32_t i = 0; i < n; ++i) codes[entries[i].row] = static_cast<Code>(made[i]);
     });
-    column_ = {&codes_, drawn.n_codes(), column.feature, false, drawn.has_missing(), kUnknownWeight, true};
+    column_ = {&codes_, drawn.n_codes(), column.feature, false, drawn.has_missing(), kUnknownWeight, true, drawn.sign()};
     return column_;
   }
 

@@ -2,6 +2,7 @@
 // order, that of the codes for a numeric feature or that of the shares of a class for a categorical one.
 #pragma once
 
+#include "grow/ordered_cut.hpp"
 #include "grow/two_sides.hpp"
 
 namespace petiole {
@@ -86,10 +87,10 @@ void group_by_code(const NodeView<W>& node, const FrameColumn& column, const Cod
 }
 
 // Finds the cut with the least mass among the groups in the given order. scratch.right_counts holds the true class
-// weights of all these groups.
-template <class W, class C>
+// weights of all these groups. Cuts that are not allowed are passed over.
+template <class W, class C, class Allowed = AnyCut>
 Cut walk_groups(const NodeView<W>& node, const std::vector<std::uint32_t>& order, const C& criterion, CutLimits limits,
-                SearchScratch<W>& scratch) {
+                SearchScratch<W>& scratch, Allowed allowed = {}) {
   const Groups<W>& groups = scratch.groups;
   W total{0}, left{0};
   for (const W weight : scratch.right_counts) total += weight;
@@ -101,9 +102,10 @@ Cut walk_groups(const NodeView<W>& node, const std::vector<std::uint32_t>& order
   for (std::uint32_t g = 0; g + 1 < order.size(); ++g) {
     for (std::uint32_t i = groups.start[order[g]]; i < groups.start[order[g] + 1]; ++i) {
       sides.move_left(groups.label[i], groups.weight[i]);
+      allowed.move_left(groups.label[i], groups.weight[i]);
       left += groups.weight[i];
     }
-    if (left < least || total - left < least) continue;
+    if (left < least || total - left < least || !allowed.allows(left, total)) continue;
     ++cut.tries;
     const auto mass = sides.mass();
     if (cut.found && !(mass < best - slack)) continue;

@@ -32,6 +32,7 @@ class Grower {
         tests_(tests),
         pool_(pool),
         rules_(dataset, options),
+        interactions_(options.groups, dataset.columns.size()),
         scratch_(static_cast<std::size_t>(pool.n_threads())),
         made_(scratch_.size()) {}
 
@@ -134,7 +135,7 @@ class Grower {
     if (compacting_pays(window)) compact(window, compact_scratch_);
     view_rows(*window.frame, window.entries(), window.size());
     interrupt_->check(std::uint64_t{window.size()} * (window.frame->columns.size() + 1));
-    find_candidates(task.key, *window.frame, [this](std::size_t first) { search(first); });
+    find_candidates(task.key, task.path, *window.frame, [this](std::size_t first) { search(first); });
     const int chosen = choose(context_, *window.frame, candidates_, derive_key(task.key, 0));
     if (chosen >= 0)
       split(task, candidates_[static_cast<std::size_t>(chosen)]);
@@ -146,7 +147,7 @@ class Grower {
   void grow_twig(const Task<W>& task) {
     twig_.open(context_, task.window);
     interrupt_->check(std::uint64_t{task.window.size()} * (task.window.frame->columns.size() + 1));
-    twig_pending_.push_back({task.node, task.depth, task.key, twig_.all()});
+    twig_pending_.push_back({task.node, task.depth, task.key, twig_.all(), task.path});
     while (!twig_pending_.empty()) {
       const TwigTask node = twig_pending_.back();
       twig_pending_.pop_back();
@@ -161,7 +162,7 @@ class Grower {
     twig_.enter(task.slots);
     if (must_be_leaf(twig_.node_weight(), twig_.heaviest_class(), task.depth)) return record_leaf(task);
     view_.n = 0;
-    find_candidates(task.key, twig_.frame(), [&](std::size_t first) { search_twig(task, first); });
+    find_candidates(task.key, task.path, twig_.frame(), [&](std::size_t first) { search_twig(task, first); });
     const int chosen = choose(context_, twig_.frame(), candidates_, derive_key(task.key, 0));
     if (chosen < 0) return record_leaf(task);
     const std::int32_t index = candidates_[static_cast<std::size_t>(chosen)].column;
@@ -191,7 +192,7 @@ class Grower {
         continue;
       }
       if (!column.categorical && !has_missing(column, columns_[i], task)) {
-        candidates_[i] = twig_.find(columns_[i], twig_cuts_[i]);
+        candidates_[i] = twig_.find(columns_[i], twig_cuts_[i], sign_of(column.feature));
         continue;
       }
       if (view_.n == 0) view_node(task);
@@ -201,7 +202,7 @@ class Grower {
 
   void search_made(const TwigTask& task, std::size_t i) {
     if (make_twig_codes(task, columns_[i])) {
-      candidates_[i] = twig_.find(made_in_twig_.codes, twig_cuts_[i]);
+      candidates_[i] = twig_.find(made_in_twig_.codes, twig_cuts_[i], made_in_twig_.drawn.sign());
       candidates_[i].column = columns_[i];
       return;
     }
@@ -223,7 +224,7 @@ class Grower {
   Task<W> without_twig(const TwigTask& task, const Window<W>& twig) const {
     Window<W> window{twig.frame, std::make_shared<Entries<W>>(static_cast<std::size_t>(std::popcount(task.slots))), 0, 0};
     for_each_slot(task.slots, [&](std::uint32_t slot) { window.entries()[window.end++] = twig_.entry(slot); });
-    return {task.node, task.depth, task.key, std::move(window), {}, true};
+    return {task.node, task.depth, task.key, std::move(window), {}, true, task.path};
   }
 
   // The rows of a twig's node in a row, for the search and the routing of categorical features.
@@ -266,29 +267,56 @@ class Grower {
       put_sides(task, sides);
     }
     rule.feature = column.feature;
+    if (!options_.signs.empty() && rule.missing_branch < 0) rule.missing_branch = heaviest(twig_branches_, [this](Slots slots) {
+        double weight = 0;
+        for_each_slot(slots, [&](std::uint32_t slot) { weight += static_cast<double>(twig_.weight(slot)); });
+        return weight;
+      });
+    const Interactions::Path path = interactions_.after(task.path, column.feature);
     const NodeId first = builder_.split(task.node, rule, static_cast<int>(twig_branches_.size()));
     for (std::size_t c = 0; c < twig_branches_.size(); ++c)
       twig_pending_.push_back(
-          {first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c]});
+          {first + static_cast<NodeId>(c), task.depth + 1, derive_key(task.key, c + 1), twig_branches_[c], path});
   }
 
   void view_rows(const Frame& frame, const Entry<W>* entries, std::uint32_t n) {
-    show_rows(frame, entries, n, class_counts_, options_.class_scale, local_class_, view_);
+    show_rows(frame, entries, n, class_counts_, options_, local_class_, view_);
   }
 
   // search(first) fills candidates_ for columns_[first..].
   template <class Search>
-  void find_candidates(std::uint64_t key, const Frame& frame, Search&& search) {
+  void find_candidates(std::uint64_t key, Interactions::Path path, const Frame& frame, Search&& search) {
     const auto n_features = static_cast<int>(dataset_.columns.size());
     if (tests_.any()) leave_node();
     key_ = key;
     if (options_.max_features == 0 || options_.max_features >= n_features) {
       columns_.resize(frame.columns.size());
       std::iota(columns_.begin(), columns_.end(), 0);
+      if (interactions_.any()) std::erase_if(columns_, [&](std::int32_t column) {
+          return !interactions_.allows(path, frame.columns[static_cast<std::size_t>(column)].feature);
+        });
       search(0);
     } else {
-      draw_.draw(key, frame, n_features, options_.max_features, columns_, candidates_, search);
+      const auto usable = [&](std::int32_t feature) { return interactions_.allows(path, feature); };
+      draw_.draw(key, frame, n_features, options_.max_features, columns_, candidates_, usable, search);
     }
+  }
+
+  int sign_of(std::int32_t feature) const {
+    return options_.signs.empty() ? 0 : options_.signs[static_cast<std::size_t>(feature)];
+  }
+
+  // The first of the heaviest branches.
+  template <class Branches, class WeightOf>
+  static std::int32_t heaviest(const Branches& branches, WeightOf&& weight_of) {
+    std::int32_t found = 0;
+    double most = -1;
+    for (std::size_t b = 0; b < branches.size(); ++b) {
+      const double weight = weight_of(branches[b]);
+      if (weight > most) found = static_cast<std::int32_t>(b);
+      most = std::max(most, weight);
+    }
+    return found;
   }
 
   void search(std::size_t first) {
@@ -347,6 +375,12 @@ class Grower {
           partition_with_missing(task.window, column, routing, partition_scratch_, [this](RowId row) { return weight(row); });
     }
     if (column.is_made) made_[0].drawn.describe(candidate, routing.rule);
+    if (!options_.signs.empty() && routing.rule.missing_branch < 0)
+      routing.rule.missing_branch = heaviest(children, [](const Child<W>& child) {
+        double weight = 0;
+        for (std::uint32_t i = 0; i < child.window.size(); ++i) weight += static_cast<double>(child.window.entries()[i].weight);
+        return weight;
+      });
     add_children(task, routing, std::move(children));
   }
 
@@ -370,6 +404,7 @@ class Grower {
 
   void add_children(const Task<W>& task, const Routing& routing, std::vector<Child<W>> children) {
     const NodeId first = builder_.split(task.node, routing.rule, routing.n_children);
+    const Interactions::Path path = interactions_.after(task.path, routing.rule.feature);
     // The smallest child is grown first and the largest last, when its parent's frame is no longer needed by the others.
     std::vector<int> order(static_cast<std::size_t>(routing.n_children));
     std::iota(order.begin(), order.end(), 0);
@@ -379,7 +414,7 @@ class Grower {
     for (const int c : order) {
       auto& [window, class_counts] = children[static_cast<std::size_t>(c)];
       pending_.push_back(Task<W>{first + c, task.depth + 1, derive_key(task.key, static_cast<std::uint64_t>(c) + 1),
-                                 std::move(window), std::move(class_counts)});
+                                 std::move(window), std::move(class_counts), false, path});
     }
   }
 
@@ -388,6 +423,7 @@ class Grower {
   const DrawnTests& tests_;
   ThreadPool& pool_;
   RuleMaker<W> rules_;
+  Interactions interactions_;
   Multiplicity multiplicity_;
   Interrupt* interrupt_ = nullptr;
   Placement* placement_ = nullptr;

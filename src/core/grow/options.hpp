@@ -22,6 +22,11 @@ struct GrowOptions {
   std::vector<double> class_scale;    // split_class_weight, one per class; empty: none
   bool thresholds_from_data = false;  // C4.5 lowers a threshold to a value of the training set
   bool random_ties = false;           // false: the first feature wins
+  // Per feature 1 (-1) if the share of `ordered_class` must not fall (rise) along it; empty: nothing is demanded. Rows without
+  // the value that a split tests then follow its heaviest branch, so that each is in one leaf.
+  std::vector<std::int8_t> signs;
+  int ordered_class = 1;
+  std::vector<std::vector<std::int32_t>> groups;  // a path tests features of one of these; empty: of all
   std::uint64_t seed = 0;
 };
 

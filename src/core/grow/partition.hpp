@@ -23,6 +23,7 @@ struct FrameColumn {
   bool has_missing = false;
   double heaviest_code = 0;  // no code has more weight than this in the dataset
   bool is_made = false;      // for the rows of one node: it belongs to no frame
+  int sign = 0;              // of a made column, as those of GrowOptions
 };
 
 struct Frame {

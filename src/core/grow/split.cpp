@@ -114,7 +114,7 @@ class Search {
 
   Candidate numeric(const FrameColumn& column) {
     return column.codes->visit([&](const auto* codes) {
-      if (node_.n_classes() != 2) return numeric_many(column, codes);
+      if (node_.n_classes() != 2 || is_ordered(column)) return numeric_many(column, codes);
       if constexpr (std::is_same_v<W, double>) {
         return numeric_two<RealPair>(column, codes);
       } else {
@@ -132,9 +132,16 @@ class Search {
     return options_.nominal_splits == NominalSplits::multiway ? multiway(column) : binary(column);
   }
 
+  // In which direction the share of the ordered class must go along a column.
+  int sign_of(const FrameColumn& column) const {
+    if (column.is_made) return column.sign;
+    return options_.signs.empty() ? 0 : options_.signs[static_cast<std::size_t>(column.feature)];
+  }
+  bool is_ordered(const FrameColumn& column) const { return node_.ordered_class >= 0 && sign_of(column) != 0; }
+
   bool fits_cells(const FrameColumn& column) const {
     if constexpr (std::is_same_v<W, double>) return false;
-    return !column.categorical && node_.n_classes() > 2 && node_.weight <= kMostCellWeight &&
+    return !column.categorical && node_.n_classes() > 2 && !is_ordered(column) && node_.weight <= kMostCellWeight &&
            std::uint64_t{column.n_codes} * cell_width_ <= kNarrowCellsPerRow * node_.n;
   }
 
@@ -260,7 +267,15 @@ class Search {
     Sums known, missing;
     scratch_.order.resize(participants(column, true, known, missing));
     std::iota(scratch_.order.begin(), scratch_.order.end(), 0u);
-    const Cut cut = walk_groups(node_, scratch_.order, criterion_, limits(least_side(context_, known.true_weight)), scratch_);
+    const CutLimits at_least = limits(least_side(context_, known.true_weight));
+    Cut cut;
+    if (is_ordered(column)) {
+      const auto of_class = static_cast<double>(scratch_.right_counts[static_cast<std::size_t>(node_.ordered_class)]);
+      const OrderedCut allowed(sign_of(column), node_.ordered_class, of_class);
+      cut = walk_groups(node_, scratch_.order, criterion_, at_least, scratch_, allowed);
+    } else {
+      cut = walk_groups(node_, scratch_.order, criterion_, at_least, scratch_);
+    }
     Candidate candidate = numeric_candidate(column, cut, known, missing);
     if (candidate.found && !candidate.known_or_missing) candidate.cut = scratch_.groups.code[cut.position - 1];
     return candidate;

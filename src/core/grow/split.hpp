@@ -18,6 +18,7 @@ struct NodeView {
   std::vector<W> class_totals;           // true weights per local class
   std::vector<double> class_scale;       // split_class_weight per local class; all 1 without
   double weight = 0;                     // sum of true weights
+  int ordered_class = -1;                // that of GrowOptions as a local class; -1: it is absent, or none matters
 
   int n_classes() const { return static_cast<int>(class_totals.size()); }
 

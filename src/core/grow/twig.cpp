@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/simd.hpp"
+#include "grow/ordered_cut.hpp"
 
 namespace petiole {
 namespace {
@@ -213,8 +214,8 @@ void Twig<W>::group(const std::uint8_t* codes) {
 
 // Finds the cut with the least mass by moving slot after slot to the left.
 template <class W>
-template <class C>
-Cut Twig<W>::cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut) {
+template <class C, class Allowed>
+Cut Twig<W>::cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut, Allowed allowed) {
   group(codes);
   right_.assign(node_totals_.begin(), node_totals_.begin() + n_present_);
   TwoSides sides(criterion, Unscaled{}, left_, right_);
@@ -223,8 +224,10 @@ Cut Twig<W>::cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& 
   for (std::uint32_t g = 0; g + 1 < n_groups_; ++g) {
     for_each_slot(groups_[g], [&](std::uint32_t slot) {
       sides.move_left(node_label_[slot], scaled_[slot]);
+      allowed.move_left(label_[slot], weight_[slot]);
       left += weight_[slot];
     });
+    if (!allowed.allows(left, true_total_)) continue;
     if (best.consider(left, sides.left_weight(), [&] { return sides.mass(); })) cut = {group_code_[g], group_code_[g + 1]};
   }
   return best.finish();
@@ -292,29 +295,39 @@ void Twig<W>::prepare_search(const C& criterion) {
 
 template <class W>
 template <class C>
-Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& twig_cut) {
+Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& twig_cut, int sign) {
   prepare_search(criterion);
   constexpr bool kCounts = !std::is_same_v<W, double>;
   const bool narrow = kCounts && static_cast<double>(true_total_) <= kMostCellWeight;
+  const int label = context_->options->ordered_class;
   Cut cut;
-  if (narrow && n_present_ == 2)
+  if (sign != 0)
+    cut = cut_groups(criterion, codes, twig_cut, OrderedCut(sign, label, weight_of_class(label)));
+  else if (narrow && n_present_ == 2)
     cut = cut_two_classes(criterion, codes, twig_cut);
   else if (narrow && std::is_same_v<C, CountGini>)
     cut = cut_cells(criterion, codes, twig_cut);
   else
-    cut = cut_groups(criterion, codes, twig_cut);
+    cut = cut_groups(criterion, codes, twig_cut, AnyCut());
   if (!cut.found) return {};
   return numeric_candidate(*context_, cut, mass_, weight_of_node_, static_cast<double>(true_total_));
 }
 
 template <class W>
-Candidate Twig<W>::find(const TwigCodes& codes, TwigCut& cut) {
-  return with_criterion<W>(*context_, [&](const auto& c) { return best_cut(c, codes.of.data(), cut); });
+double Twig<W>::weight_of_class(int label) const {
+  double weight = 0;
+  for_each_slot(node_, [&](std::uint32_t slot) { weight += label_[slot] == label ? static_cast<double>(weight_[slot]) : 0.0; });
+  return weight;
 }
 
 template <class W>
-Candidate Twig<W>::find(std::int32_t column, TwigCut& cut) {
-  Candidate candidate = find(ranked(static_cast<std::size_t>(column)).codes, cut);
+Candidate Twig<W>::find(const TwigCodes& codes, TwigCut& cut, int sign) {
+  return with_criterion<W>(*context_, [&](const auto& c) { return best_cut(c, codes.of.data(), cut, sign); });
+}
+
+template <class W>
+Candidate Twig<W>::find(std::int32_t column, TwigCut& cut, int sign) {
+  Candidate candidate = find(ranked(static_cast<std::size_t>(column)).codes, cut, sign);
   candidate.column = column;
   return candidate;
 }

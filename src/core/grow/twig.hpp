@@ -65,11 +65,11 @@ class Twig {
   // The slots without a value in a column.
   Slots missing(std::int32_t column) { return ranked(static_cast<std::size_t>(column)).missing; }
 
-  // For a numeric column with a value in every slot of the node.
-  Candidate find(std::int32_t column, TwigCut& cut);
+  // For a numeric column with a value in every slot of the node; `sign` as those of GrowOptions.
+  Candidate find(std::int32_t column, TwigCut& cut, int sign = 0);
   TwigSides sides_of(std::int32_t column, TwigCut cut);
   // The same for codes that were made for this node, below kTwigRows.
-  Candidate find(const TwigCodes& codes, TwigCut& cut);
+  Candidate find(const TwigCodes& codes, TwigCut& cut, int sign = 0);
   TwigSides sides_of(const TwigCodes& codes, TwigCut cut) const;
 
  private:
@@ -82,13 +82,14 @@ class Twig {
   const RankedColumn& ranked(std::size_t column);
   void rank(const FrameColumn& column, RankedColumn& ranked);
   template <class C>
-  Candidate best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  Candidate best_cut(const C& criterion, const std::uint8_t* codes, TwigCut& cut, int sign);
   template <class C>
   Cut cut_two_classes(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
   template <class C>
   Cut cut_cells(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
-  template <class C>
-  Cut cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut);
+  template <class C, class Allowed>
+  Cut cut_groups(const C& criterion, const std::uint8_t* codes, TwigCut& cut, Allowed allowed);
+  double weight_of_class(int label) const;  // at the node
   void group(const std::uint8_t* codes);
   template <class C>
   void prepare_search(const C& criterion);

@@ -90,6 +90,8 @@ def _grow(
     n_threads: int,
     columns: _core.BoostColumns | None,
 ) -> BoostedFolds:
+    if rows.constraints is not None and rows.constraints.orders and len(rows.classes) > 2:
+        raise ValueError("scores of more than two classes have no common order: boost one class against the others")
     if len(rows.classes) == 1:
         scores = np.where(np.any(held_out, axis=0)[:, None], 0.0, np.nan)
         models = [BoostedTrees.constant(np.zeros(1), rows.n_columns) for _ in held_out]
@@ -102,7 +104,7 @@ def _grow(
         [_numbers(~mask) for mask in held_out],
         [_numbers(mask) for mask in held_out],
         None if starts is None else np.ascontiguousarray(starts, dtype=np.float64),
-        plan.options(rows.n_columns),
+        plan.options(rows.n_columns, rows.constraints),
         n_threads,
     )
     chains = zip(found["bases"], found["trees"], strict=True)

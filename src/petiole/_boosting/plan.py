@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from petiole import _core
+from petiole._table.constraints import Constraints
 from petiole._table.rows import EncodedRows
 from petiole._validation import check_number, check_whole, resolve_max_features
 
@@ -100,8 +101,11 @@ class BoostingPlan:
         bins = self.n_bins(rows.class_weights().sum())
         return _core.BoostColumns(rows.matrix, rows.weights, rows.n_categories, bins, n_threads)
 
-    def options(self, n_features: int) -> _core.BoostOptions:
-        """The core's options for a table with this many columns."""
+    def options(self, n_features: int, constraints: Constraints | None = None) -> _core.BoostOptions:
+        """The core's options for a table with this many columns.
+
+        The order of constraints is that of the score of the second of two classes.
+        """
         options = _core.BoostOptions()
         options.n_rounds = _at_most(self.n_rounds)
         options.patience = _at_most(self.patience)
@@ -112,6 +116,9 @@ class BoostingPlan:
         for name in ("learning_rate", "l2", "min_samples_leaf", "min_hessian", "category_smoothing", "subsample"):
             setattr(options, name, float(getattr(self, name)))
         options.seed = self.seed
+        if constraints is not None:
+            options.signs = [sign if constraints.target == 1 else -sign for sign in constraints.signs]
+            options.groups = [list(group) for group in constraints.groups]
         return options
 
 

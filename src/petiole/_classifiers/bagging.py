@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
 from petiole._classifiers.base import encode_training
+from petiole._classifiers.constraining import check_constraint_parameters, constrained, fitted_constraints
 from petiole._classifiers.ensemble import MOST_OOB_WEIGHT, Floats, ForestClassifier
 from petiole._estimates.base import Fit
 from petiole._estimates.leaf_mean import LeafMean, fit_leaf_mean
@@ -38,7 +39,7 @@ class BaggedPETClassifier(ForestClassifier):
     n_estimators : int, default=128
         Number of trees.
     criterion, max_depth, min_samples_leaf, max_features, max_bins, splits, categorical_features, \
-nominal_splits, missing, threshold, split_class_weight, weights
+nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic_class, interaction_cst, weights
         How each tree is grown, as in :class:`PETClassifier`.
     pruning, confidence
         As in :class:`PETClassifier`; "pruning_set" prunes each tree with the rows outside its sample.
@@ -134,6 +135,9 @@ nominal_splits, missing, threshold, split_class_weight, weights
         smoothing: str | LeafEstimator = "laplace",
         voting: bool | str = False,
         split_class_weight: Any = None,
+        monotonic_cst: Any = None,
+        monotonic_class: Any = None,
+        interaction_cst: Any = None,
         weights: str = "auto",
         oob_score: bool = False,
         warm_start: bool = False,
@@ -160,6 +164,9 @@ nominal_splits, missing, threshold, split_class_weight, weights
         self.smoothing = smoothing
         self.voting = voting
         self.split_class_weight = split_class_weight
+        self.monotonic_cst = monotonic_cst
+        self.monotonic_class = monotonic_class
+        self.interaction_cst = interaction_cst
         self.weights = weights
         self.oob_score = oob_score
         self.warm_start = warm_start
@@ -213,6 +220,7 @@ nominal_splits, missing, threshold, split_class_weight, weights
         """
         estimator = as_leaf_estimator(smoothing)
         check_is_fitted(self)
+        estimator = constrained(estimator, fitted_constraints(self))
         rows = None
         if X is not None and (estimator.needs_held_out or estimator.learns_from_own_rows):
             self._check_parameters()
@@ -230,6 +238,7 @@ nominal_splits, missing, threshold, split_class_weight, weights
         super()._check_parameters()
         check_number("oob_weight", self.oob_weight, 0, MOST_OOB_WEIGHT)
         check_choice("voting", self.voting, VOTINGS)
+        check_constraint_parameters(self)
         as_leaf_estimator(self.smoothing)
 
     # The estimate: one leaf estimator for all trees, or one each where it learns from a tree's own rows.
@@ -237,7 +246,8 @@ nominal_splits, missing, threshold, split_class_weight, weights
     def _fit_estimate(self, grown: Sequence[GrownForest]) -> Fit:
         (one,) = grown
         prior = one.rows.class_weights()
-        estimate = self._leaf_mean(as_leaf_estimator(self.smoothing), one.forest, one.rows, prior, one.seed)
+        estimator = constrained(as_leaf_estimator(self.smoothing), one.rows.constraints)
+        estimate = self._leaf_mean(estimator, one.forest, one.rows, prior, one.seed)
         return Fit(estimate, self._out_of_bag(estimate, grown))
 
     def _leaf_mean(

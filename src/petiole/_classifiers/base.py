@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from petiole._classifiers.constraining import check_constrained_rows, constraints_of
 from petiole._classifiers.describing import Described
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import row_blocks, settled
@@ -136,7 +137,9 @@ def encode_training(model: TableClassifier, X: Any, y: Any, sample_weight: Any) 
         classes, labels = classes[present], codes.astype(np.int32)
     encoder, matrix = FeatureEncoder.fit(X, model.categorical_features, type(model).__name__)
     weights, unit = weights_in_rows(weights, model.weights)
-    rows = EncodedRows(matrix, labels, weights, encoder.n_categories, classes, kept, unit)
+    constraints = constraints_of(model, encoder, classes)
+    rows = EncodedRows(matrix, labels, weights, encoder.n_categories, classes, kept, unit, constraints)
+    check_constrained_rows(model, rows)
     model._check_rows(rows)
     return encoder, rows
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from petiole import _core
 from petiole._boosting.growing import BoostedFolds, boost, boost_folds
 from petiole._boosting.plan import BoostingPlan, check_bins
 from petiole._boosting.trees import BoostedTrees
 from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns
+from petiole._classifiers.constraining import check_constraint_parameters, fitted_constraints
 from petiole._classifiers.explaining import Explainable
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.rows import EncodedRows
@@ -21,6 +24,7 @@ from petiole._table.weights import check_meaning
 from petiole._validation import check_choice, check_number, check_whole, draw_seed, resolve_max_features
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
+from petiole.smoothing.monotone import with_share
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,6 +71,10 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
     n_iter_no_change : int, default=20
         The search stops after this many rounds without a smaller held-out log-loss.
     n_folds : int, default=5
+    monotonic_cst, monotonic_class, interaction_cst
+        As in :class:`petiole.PETClassifier`. With more than two classes and ``monotonic_cst``, further trees are grown
+        for the named class against all others (``named_trees_``); they give its probability, and ``trees_`` divide the
+        rest.
     weights : {"auto", "relative", "counts"}, default="auto"
         What sample weights mean, as in :class:`petiole.PETClassifier`.
     random_state : int, RandomState or None, default=None
@@ -79,6 +87,8 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
     ----------
     trees_ : BoostedTrees
         The trees and what their leaves add to the scores.
+    named_trees_ : BoostedTrees
+        Only with ``monotonic_cst`` and more than two classes: those of the named class against the others.
     n_iter_ : int
         The number of rounds of the model.
     validation_log_loss_ : array
@@ -103,6 +113,7 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
 
     _saved = fields(
         trees_=checks.instance_of("BoostedTrees"),
+        named_trees_=maybe(checks.instance_of("BoostedTrees")),
         n_iter_=checks.whole(0),
         validation_log_loss_=maybe(checks.floats(1, 0.0)),
         cv_predict_proba_=maybe(checks.probabilities(2)),
@@ -114,6 +125,10 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
         losses, held_out = state.get("validation_log_loss_"), state.get("cv_predict_proba_")
         require(trees.n_classes == len(state["classes_"]), "trees_: must have the same classes")
         require(trees.n_features == state["encoder_"].n_features, "trees_: must have the same columns")
+        named = state.get("named_trees_")
+        if named is not None:
+            fits = (named.n_classes, named.n_features) == (2, trees.n_features)
+            require(fits and trees.n_classes > 2, "named_trees_: must have two classes and the same columns")
         require(trees.n_rounds == state["n_iter_"], "n_iter_: must be the number of rounds")
         require((losses is None) == (held_out is None), "validation_log_loss_: must be there with cv_predict_proba_")
         if held_out is not None:
@@ -136,6 +151,9 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
         early_stopping: bool = True,
         n_iter_no_change: int = 20,
         n_folds: int = 5,
+        monotonic_cst: Any = None,
+        monotonic_class: Any = None,
+        interaction_cst: Any = None,
         weights: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -154,6 +172,9 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
         self.n_folds = n_folds
+        self.monotonic_cst = monotonic_cst
+        self.monotonic_class = monotonic_class
+        self.interaction_cst = interaction_cst
         self.weights = weights
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -174,25 +195,37 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
         started = time.perf_counter()
         plan = self._plan(draw_seed(self.random_state))
         columns = plan.columns(rows, self._n_threads())
-        folds = None
-        if self.early_stopping:
-            folds = boost_folds(
-                plan, rows, draw_folds(rows, int(self.n_folds), plan.seed), None, self._n_threads(), columns
-            )
-        n_rounds = plan.n_rounds if folds is None else rounds_on_all_rows(folds)
-        trees = boost(replace(plan, n_rounds=n_rounds), rows, None, None, self._n_threads(), columns)
+        constraints, named = rows.constraints, None
+        if constraints is not None and constraints.orders and len(rows.classes) > 2:
+            named = self._boost(plan, rows.against_others(constraints.target), columns)
+            rows = rows.without_order()
+        boosted = self._boost(plan, rows, columns)
         # Nothing of the estimator changes before this point: a fit that fails or is stopped leaves it as it was.
         remember_columns(self, X)
-        self._keep(encoder, rows, trees)
-        self._keep_folds(folds, rows, X)
+        self._keep(encoder, rows, boosted, named)
+        self._keep_folds(boosted.folds, None if named is None else named.folds, rows, X)
         if self.verbose:
             print(f"[BoostedPETClassifier] {self.n_iter_} rounds in {time.perf_counter() - started:.2f} s")
         return self
+
+    def _boost(self, plan: BoostingPlan, rows: EncodedRows, columns: _core.BoostColumns) -> _Boosted:
+        folds = None
+        if self.early_stopping:
+            fold_of = draw_folds(rows, int(self.n_folds), plan.seed)
+            folds = boost_folds(plan, rows, fold_of, None, self._n_threads(), columns)
+        n_rounds = plan.n_rounds if folds is None else rounds_on_all_rows(folds)
+        return _Boosted(boost(replace(plan, n_rounds=n_rounds), rows, None, None, self._n_threads(), columns), folds)
 
     def decision_function(self, X: Any) -> Floats:
         """The scores F of the rows of X: log-odds of the second of two classes, or one score per class."""
         matrix = encode_queries(self, X)
         scores = self.trees_.scores(matrix, self._n_threads())
+        if "named_trees_" in vars(self):
+            target = self._target()
+            named = self.named_trees_.scores(matrix, self._n_threads())
+            scores[:, target] = -np.inf
+            scores -= logsumexp(scores, axis=1, keepdims=True)
+            scores[:, target] = named[:, 1] - named[:, 0]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @property
@@ -203,29 +236,48 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
         return gains / gains.sum() if gains.sum() > 0 else gains
 
     def _average(self, matrix: npt.NDArray[Any]) -> Floats:
-        return self.trees_.answer(matrix, self._n_threads())
+        proba = self.trees_.answer(matrix, self._n_threads())
+        if "named_trees_" not in vars(self):
+            return proba
+        return self._with_named(proba, self.named_trees_.answer(matrix, self._n_threads()))
 
-    def _keep(self, encoder: FeatureEncoder, rows: EncodedRows, trees: BoostedTrees) -> None:
+    def _target(self) -> int:
+        constraints = fitted_constraints(self)
+        assert constraints is not None
+        return constraints.target
+
+    def _with_named(self, proba: Floats, named: Floats) -> Floats:
+        """Probabilities with that of the named class from its own trees."""
+        return with_share(proba, self._target(), named[:, 1], np.ones(proba.shape[1]))
+
+    def _keep(self, encoder: FeatureEncoder, rows: EncodedRows, boosted: _Boosted, named: _Boosted | None) -> None:
         self.encoder_ = encoder
         self.weight_unit_ = rows.weight_unit
         self.classes_ = rows.classes
-        self.trees_ = trees
-        self.n_iter_ = trees.n_rounds
+        self.trees_ = boosted.trees
+        self.n_iter_ = boosted.trees.n_rounds
+        self.__dict__.pop("named_trees_", None)
+        if named is not None:
+            self.named_trees_ = named.trees
 
-    def _keep_folds(self, folds: BoostedFolds | None, rows: EncodedRows, X: Any) -> None:
+    def _keep_folds(self, folds: BoostedFolds | None, named: BoostedFolds | None, rows: EncodedRows, X: Any) -> None:
         """Set the attributes of held-out rows, or remove those of an earlier fit."""
         if folds is None:
             for name in ("validation_log_loss_", "cv_predict_proba_"):
                 self.__dict__.pop(name, None)
             return
         self.validation_log_loss_ = folds.log_losses
-        proba = folds.probabilities()
+        held_out = folds.probabilities()
+        if named is not None:
+            held_out = self._with_named(held_out, named.probabilities())
+        proba = held_out
         if rows.kept is not None:  # rows of weight zero are in no chain
             proba = self.predict_proba(X)
-            proba[rows.kept] = folds.probabilities()
+            proba[rows.kept] = held_out
         self.cv_predict_proba_ = proba
 
     def _check_parameters(self) -> None:
+        check_constraint_parameters(self)
         check_number("learning_rate", self.learning_rate, 1e-9, 1)
         check_whole("max_iter", self.max_iter, 1)
         check_whole("max_leaf_nodes", self.max_leaf_nodes, 2, optional=True)
@@ -262,6 +314,13 @@ class BoostedPETClassifier(Explainable, TreeBasedClassifier):
             subsample=float(self.subsample),
             seed=seed,
         )
+
+
+class _Boosted(NamedTuple):
+    """Trees that were grown on all rows, and on all but each fold."""
+
+    trees: BoostedTrees
+    folds: BoostedFolds | None
 
 
 def rounds_on_all_rows(folds: BoostedFolds) -> int:

@@ -36,6 +36,7 @@ from petiole._classifiers.out_of_bag import (
     permutation_importance,
 )
 from petiole._classifiers.pet import PETClassifier
+from petiole._classifiers.sizing import Chosen
 from petiole._classifiers.updating import ModelCounts, Updatable
 from petiole._estimates.asking import OutOfBagRows
 from petiole._estimates.base import Fit, ForestEstimate
@@ -46,7 +47,7 @@ from petiole._table.rows import EncodedRows
 from petiole._table.weights import check_meaning
 from petiole._tree import traversal
 from petiole._tree.importance import feature_importances
-from petiole._tree.plan import TreePlan
+from petiole._tree.plan import AUTO, TreePlan
 from petiole._tree.pruning import PRUNINGS
 from petiole._validation import check_choice, check_number, check_whole
 from petiole.files import checks
@@ -103,8 +104,8 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
         fingerprint = fingerprint_of(rows) if self.warm_start else None
         resumes = self._can_resume(fingerprint)
         seed = self.seed_ if resumes else fresh_seed(self)
-        growth = self._choose_growth(rows, seed, resumes)
-        grown = grow_forests(self, rows, seed, self._estimate.forests if resumes else [], growth)
+        growth, forests = self._choose_growth(rows, seed, resumes)
+        grown = grow_forests(self, rows, seed, self._estimate.forests if resumes else forests, growth)
         finish_fit(self, X, encoder, rows, grown, seed, fingerprint, growth)
         if self.verbose:
             print(f"[{type(self).__name__}] {len(self.trees_)} trees in {time.perf_counter() - started:.2f} s")
@@ -123,9 +124,9 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
     def _keep_estimate(self, estimate: Any) -> None:
         """Set the fitted attributes that show the estimate."""
 
-    def _choose_growth(self, rows: EncodedRows, seed: int, resumes: bool = False) -> Mapping[str, Any]:
-        """Parameters of trees that the fit chooses."""
-        return NOTHING_CHOSEN
+    def _choose_growth(self, rows: EncodedRows, seed: int, resumes: bool = False) -> Chosen:
+        """Parameters of trees that the fit chooses, and the trees that were grown to choose them."""
+        return Chosen(NOTHING_CHOSEN)
 
     def _keep_growth(self, growth: Mapping[str, Any]) -> None:
         """Set the fitted attributes that show what was chosen."""
@@ -171,7 +172,7 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
     # Growing.
 
     def _check_parameters(self) -> None:
-        check_whole("n_estimators", self.n_estimators, 1)
+        self._check_n_estimators()
         check_meaning(self.weights)
         self._check_plan()
         check_choice("pruning", self.pruning, PRUNINGS)
@@ -188,6 +189,9 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
                 "use bootstrap='stratified' or 'plain'"
             )
 
+    def _check_n_estimators(self) -> None:
+        check_whole("n_estimators", self.n_estimators, 1)
+
     def _check_plan(self) -> None:
         TreePlan.of(self)
 
@@ -200,12 +204,12 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
                 "warm_start=True adds trees to those grown on the same rows, but the training data differ from those "
                 "of the earlier fit (or that had warm_start=False): set warm_start=False to start again"
             )
-        if self.n_estimators < len(self.trees_):
+        if self.n_estimators != AUTO and self.n_estimators < len(self.trees_):
             raise ValueError(
                 f"n_estimators={self.n_estimators}: with warm_start=True there are {len(self.trees_)} trees already; "
                 "ask for at least as many"
             )
-        if self.n_estimators == len(self.trees_):
+        if self.n_estimators in (AUTO, len(self.trees_)):
             message = "warm_start=True and n_estimators is not larger than before: no tree is added"
             warnings.warn(message, UserWarning, stacklevel=3)
         return True

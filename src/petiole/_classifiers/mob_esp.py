@@ -18,11 +18,12 @@ from petiole._estimates.base import Fit
 from petiole._estimates.vote_look_up import VoteLookUp, fit_vote_look_up, make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest, as_grown, count, plans_of
+from petiole._validation import WithoutConstraints
 from petiole.files import checks, packed
 from petiole.files.checks import fields
 
 
-class MOBESPClassifier(ForestClassifier):
+class MOBESPClassifier(WithoutConstraints, ForestClassifier):
     """Mean out-of-bag example-specific probabilities (Nielsen 2004).
 
     The forest classifies every training row with the trees that have not seen it. For each class j, a leaf keeps the
@@ -68,6 +69,11 @@ warm_start, random_state, n_jobs, verbose
     """
 
     _estimate: VoteLookUp
+
+    no_constraints = (
+        "what its leaves keep for the winner of a vote is of other rows where another class wins, whatever order the "
+        "leaves have: use ProbabilityForestClassifier or BaggedPETClassifier"
+    )
 
     _saved = fields(
         trees_=checks.instance_of("Forest"),
@@ -160,17 +166,20 @@ warm_start, random_state, n_jobs, verbose
         if not isinstance(ensemble, ForestClassifier):
             return MOBESPOfEnsemble(ensemble, **parameters).fit(X, y, sample_weight)
         check_is_fitted(ensemble)
+        if getattr(ensemble, "monotonic_cst", None) is not None:
+            raise ValueError(f"the ensemble has monotonic_cst, and {cls.__name__} cannot, because {cls.no_constraints}")
         forests = forest_estimate_of(ensemble).forests
         if len(forests) > 1:
             raise ValueError(
                 f"the ensemble has trees of {len(forests)} kinds, with different samples: fit it with one "
-                "max_features, such as max_features='sqrt'"
+                "kind, such as max_features='sqrt'"
             )
         rows = training_again(ensemble, X, y, sample_weight, "MOBESPClassifier.from_ensemble")
         plan, *_ = plans_of(ensemble, ensemble.seed_)
         shared = {name: value for name, value in ensemble.get_params(deep=False).items() if name in _parameters(cls)}
         # By default, leaves count what the ensemble's leaves count.
-        model = cls(**{**shared, **plan.tree.chosen(), "oob_weight": 1.0, **parameters})
+        grown = {**plan.tree.chosen(), "n_estimators": len(forests[0])}
+        model = cls(**{**shared, **grown, "oob_weight": 1.0, **parameters})
         model._check_parameters()
         forest = forests[0]
         if model.count != ensemble.count:

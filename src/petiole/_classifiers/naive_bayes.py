@@ -14,7 +14,7 @@ from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import settled
 from petiole._table.rows import EncodedRows
-from petiole._validation import check_number, check_whole
+from petiole._validation import WithoutConstraints, check_number, check_whole
 from petiole.calibrators._binning import BinningCalibrator, bin_numbers, equal_weight_edges
 from petiole.files import checks
 from petiole.files.checks import fields, require
@@ -25,7 +25,7 @@ IMPOSSIBLE = 1e9
 LEAST_LOG = -750.0
 
 
-class BinnedNaiveBayesClassifier(TableClassifier):
+class BinnedNaiveBayesClassifier(WithoutConstraints, TableClassifier):
     """Naive Bayes with numeric features in bins of equal counts.
 
         P(k | x)  ∝  P(k) · Π_j P(x_j | k),      P(x_j = v | k) = (n_kv + α) / (n_k + α·V)
@@ -76,6 +76,11 @@ class BinnedNaiveBayesClassifier(TableClassifier):
     >>> BinnedNaiveBayesClassifier.zadrozny_elkan().fit(X, y).predict_proba(X[31:32]).round(4)
     array([[0.0702, 0.9298]])
     """
+
+    no_constraints = (
+        "the frequencies of its bins are counted one by one, in no order, and columns never interact: use "
+        "PETClassifier, or any other classifier of trees"
+    )
 
     _saved = fields(
         class_weights_=checks.weights(1, 1 / checks.LARGEST),

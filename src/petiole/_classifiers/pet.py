@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from petiole._classifiers.base import TreeBasedClassifier, encode_queries, encode_training, remember_columns, seed_of
+from petiole._classifiers.constraining import check_constraint_parameters, constrained, fitted_constraints
 from petiole._classifiers.explaining import Explainable
 from petiole._classifiers.updating import ModelCounts, Updatable
 from petiole._estimates.single_tree import SingleTree
@@ -85,6 +86,15 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
     split_class_weight : None, "balanced" or dict, default=None
         Factors per class that affect the choice of splits only, not the counts and probabilities. There is no
         class_weight, because the costs of mistakes belong to the decision.
+    monotonic_cst : dict from column names to {-1, 0, 1}, list of these per column, or None, default=None
+        1 for a column along which the probability of ``monotonic_class`` must not fall, -1 for one along which it must
+        not rise; the order holds among values that are present. With constraints, a row whose value is missing where
+        no training row lacked it follows the heaviest branch.
+    monotonic_class : label or None, default=None
+        None is the second of two classes; with more classes it has to be given.
+    interaction_cst : {"pairwise", "no_interactions"}, list of lists of columns, or None, default=None
+        Which columns may be tested together on a path: pairs, single columns, or the columns of one of the groups.
+        Columns in no group are one more group, as in scikit-learn.
     weights : {"auto", "relative", "counts"}, default="auto"
         What ``sample_weight`` means. "auto" uses only the ratios of weights: if all are whole multiples of the
         smallest, the smallest is one row (and weight 2 counts twice); otherwise the mean weight is one row. "relative"
@@ -145,6 +155,9 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         pruning_fraction: float = 1 / 3,
         smoothing: str | LeafEstimator = "laplace",
         split_class_weight: Any = None,
+        monotonic_cst: Any = None,
+        monotonic_class: Any = None,
+        interaction_cst: Any = None,
         weights: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -165,6 +178,9 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         self.pruning_fraction = pruning_fraction
         self.smoothing = smoothing
         self.split_class_weight = split_class_weight
+        self.monotonic_cst = monotonic_cst
+        self.monotonic_class = monotonic_class
+        self.interaction_cst = interaction_cst
         self.weights = weights
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -201,6 +217,7 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         estimator = as_leaf_estimator(self.smoothing)
         X = settled(X)
         encoder, training = encode_training(self, X, y, sample_weight)
+        estimator = constrained(estimator, training.constraints)
         started = time.perf_counter()
         tree = self._grow_and_prune(encoder, training, pruning_set)
         estimate = SingleTree.of(tree, self._learn(estimator, encoder, training))
@@ -224,6 +241,7 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         """
         estimator = as_leaf_estimator(smoothing)
         check_is_fitted(self)
+        estimator = constrained(estimator, fitted_constraints(self))
         if estimator.needs_held_out and X is not None:
             self._check_parameters()
             encoder, training = encode_training(self, X, y, sample_weight)
@@ -322,6 +340,7 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         check_number("confidence", self.confidence, 1e-6, 0.5)
         check_fraction("pruning_fraction", self.pruning_fraction)
         check_whole("verbose", self.verbose, 0)
+        check_constraint_parameters(self)
         if pruning_set is not None and self.pruning != "pruning_set":
             raise ValueError(
                 f"pruning_set was given but pruning={self.pruning!r}: use pruning='pruning_set', or leave it out"

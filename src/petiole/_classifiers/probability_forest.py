@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from petiole import _core
+from petiole._classifiers import sizing
 from petiole._classifiers.base import encode_labelled, encode_queries
 from petiole._classifiers.ensemble import Floats, ForestClassifier
-from petiole._classifiers.fitting import grow_forests
-from petiole._classifiers.sizing import TRIAL_TREES, Tried, automatic, choose_growth, describe_growth
+from petiole._classifiers.sizing import Chosen, automatic, choose_growth, describe_growth
+from petiole._classifiers.trials import Trials
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
 from petiole._estimates.components import COMPONENTS, Component, make_components
@@ -21,9 +22,9 @@ from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, Folding, P
 from petiole._estimates.pool import PRIOR, Part, PooledComponents, fit_pooled_components, pool_rows
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
-from petiole._forest.plan import GrownForest
+from petiole._forest.plan import N_TREES, GrownForest, tree_kinds
 from petiole._table.rows import EncodedRows
-from petiole._tree.plan import TreePlan
+from petiole._tree.plan import AUTO, TreePlan
 from petiole._validation import check_choice, check_number
 from petiole.files import checks, packed
 from petiole.files.checks import fields, maybe, require
@@ -48,12 +49,18 @@ class ProbabilityForestClassifier(ForestClassifier):
 
     Parameters
     ----------
-    n_estimators : int, default=256
-        Number of trees of all kinds together.
-    max_features : None, "sqrt", "log2", int, float, or a tuple of these, default=("sqrt", 1)
-        Features drawn at each node. A tuple gives several kinds of trees, in equal numbers, each kind with its own
-        components: trees that choose among more features are more accurate, trees that choose among fewer differ more
-        from each other.
+    n_estimators : int or "auto", default="auto"
+        Number of trees of all kinds together. "auto" is 256 up to 50,000 rows. For more rows it is 64, 128, 192 or 256:
+        the fewest of these for which 256 trees would lower the log-loss by at most 0.5 %. This is estimated from the
+        out-of-bag log-losses of 32 and 64 trees. A warm start with "auto" adds no trees.
+    max_features, splits : value or tuple of values, default="auto"
+        ``max_features`` is the number of features drawn at each node (None, "sqrt", "log2", int or float), ``splits``
+        the kind of splits ("best", "oblique" or "random"), as in :class:`PETClassifier`. Tuples give several kinds of
+        trees, in equal numbers, each kind with its own components: ``max_features=("sqrt", 1), splits=("best",
+        "random")`` has trees with the best cut of ⌈√d⌉ features and trees with a random cut of a single one. A single
+        value beside a tuple is for all kinds. If both are "auto", the kinds are these two. If only ``splits`` is
+        "auto", all trees have best cuts. If only ``max_features`` is "auto", there are two kinds, "sqrt" and 1, or
+        "sqrt" for all kinds if ``splits`` is a tuple.
     members : "auto" or tuple of {"forest", "linear", "curved", "kernel", "boosted"}, default="auto"
         The models that enter the pool: the forest, logistic regressions on the columns ("linear"), with ranks, squares
         and products ("curved") and on kernels ("kernel"), and boosted trees that correct the forest ("boosted"). "auto"
@@ -73,14 +80,14 @@ class ProbabilityForestClassifier(ForestClassifier):
     missing : {"auto", "fractional", "separate"}, default="auto"
         As in :class:`PETClassifier`. "auto" is "separate" if values are missing and a small forest predicts its
         out-of-bag rows better with that (by 3 % of the log-loss), and otherwise "fractional".
-    criterion, max_depth, splits, categorical_features, nominal_splits, threshold, pruning, \
+    criterion, max_depth, categorical_features, nominal_splits, threshold, pruning, \
 confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that rows count
         once (``count="distinct"``) and categorical splits are binary by default.
 
     Attributes
     ----------
-    min_samples_leaf_, max_bins_, missing_ : float, int or None, str
+    n_estimators_, min_samples_leaf_, max_bins_, missing_ : int, float, int or None, str
         What was chosen for "auto".
     pool_weights_ : array of shape (n_components, n_classes)
         The weight of each component for each class; large weights of "coarse" or "prior" are a sign of noisy data.
@@ -119,6 +126,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         pool_intercepts_=checks.floats(1, -checks.LARGEST, checks.LARGEST),
         component_names_=checks.texts,
         oob_component_log_loss_=maybe(checks.anything),
+        n_estimators_=maybe(checks.whole(1)),
         min_samples_leaf_=maybe(checks.number(1)),
         max_bins_=maybe(checks.none_or(checks.whole(2))),
         missing_=maybe(checks.text),
@@ -126,9 +134,9 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
 
     def __init__(
         self,
-        n_estimators: int = 256,
+        n_estimators: int | str = "auto",
         *,
-        max_features: Any = ("sqrt", 1),
+        max_features: Any = "auto",
         members: str | Sequence[str] = "auto",
         components: Sequence[str] = ("raw", "oob", "votes", "coarse"),
         coarse_rows: float = 30,
@@ -137,7 +145,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         max_depth: int | None = None,
         min_samples_leaf: float | str = "auto",
         max_bins: int | str | None = "auto",
-        splits: str = "best",
+        splits: str | Sequence[str] = "auto",
         categorical_features: Any = "from_dtype",
         nominal_splits: str = "binary",
         missing: str = "auto",
@@ -223,38 +231,31 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         check_number("coarse_rows", self.coarse_rows, 1)
         check_number("floor", self.floor, 1e-12, 0.5)
 
+    def _check_n_estimators(self) -> None:
+        if not (isinstance(self.n_estimators, str) and self.n_estimators == AUTO):
+            super()._check_n_estimators()
+
     def _check_plan(self) -> None:
-        for max_features in kinds_of(self):
-            TreePlan.of(self, max_features=max_features)
+        for kind in tree_kinds(self):
+            TreePlan.of(self, max_features=kind.max_features, splits=kind.splits)
 
     _needs_members = True
     sizes_trees = True
 
-    def _choose_growth(self, rows: EncodedRows, seed: int, resumes: bool = False) -> Mapping[str, Any]:
-        chosen = automatic(self)
+    def _choose_growth(self, rows: EncodedRows, seed: int, resumes: bool = False) -> Chosen:
         if resumes:
-            return {name: getattr(self, f"{name}_") for name in chosen}
-
-        def trial(growth: Mapping[str, Any]) -> Tried:
-            small = {"n_estimators": TRIAL_TREES, "members": (FOREST,), "oob_score": False}
-            few = type(self)(**{**self.get_params(deep=False), **small})
-            grown = grow_forests(few, rows, seed, [], growth)
-            most_leaves = max(int(tree.is_leaf.sum()) for one in grown for tree in one.forest)
-            loss = few._fit_estimate(grown).log_loss
-            return Tried(np.nan if loss is None else loss, most_leaves)
-
+            chosen = {name: vars(self)[f"{name}_"] for name in automatic(self) if f"{name}_" in vars(self)}
+            return Chosen(chosen | {N_TREES: len(self.trees_)} if self.n_estimators == AUTO else chosen)
+        trial = Trials(self, rows, seed)
         growth = choose_growth(self, rows, trial)
         for line in describe_growth(growth, len(rows)) if self.verbose else ():
             print(f"[{type(self).__name__}] {line}", flush=True)
-        return growth
+        # A few trees of a small table are grown as quickly as its rows are found in them.
+        return Chosen(growth, trial.grown_for(growth) if len(rows) > sizing.MANY_ROWS else ())
 
     def _keep_growth(self, growth: Mapping[str, Any]) -> None:
-        if "min_samples_leaf" in growth:
-            self.min_samples_leaf_ = growth["min_samples_leaf"]
-        if "max_bins" in growth:
-            self.max_bins_ = growth["max_bins"]
-        if "missing" in growth:
-            self.missing_ = growth["missing"]
+        for name, value in growth.items():
+            setattr(self, f"{name}_", value)
 
     @functools.cached_property
     def trees_(self) -> Forest:  # type: ignore[override]
@@ -345,7 +346,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
     def _check_state(self, state: dict[str, Any]) -> None:
         super()._check_state(state)
         n_classes, parts, pool = len(state["classes_"]), state["parts_"], state["pool_"]
-        require(1 <= len(parts) <= len(kinds_of(self)), "parts_: must be one per kind of trees")
+        require(1 <= len(parts) <= len(tree_kinds(self)), "parts_: must be one per kind of trees")
         members = state["members_"].names if "members_" in state else []
         names = [*leaf_component_names(self, len(parts)), *members, PRIOR]
         require(state["component_names_"] == names, "component_names_: must be those of the parts and members")
@@ -371,15 +372,6 @@ def _is_loss(value: Any) -> bool:
     return isinstance(value, float) and not value < 0
 
 
-def kinds_of(model: ProbabilityForestClassifier) -> tuple[Any, ...]:
-    """The value of ``max_features`` for each kind of trees."""
-    several = isinstance(model.max_features, (tuple, list))
-    kinds = tuple(model.max_features) if several else (model.max_features,)
-    if not kinds or len({repr(kind) for kind in kinds}) < len(kinds):
-        raise ValueError(f"max_features={model.max_features!r}: must name different numbers of features")
-    return kinds
-
-
 def pool_components(model: ProbabilityForestClassifier) -> tuple[Component, ...]:
     """The components of the model's parameters."""
     return make_components(model.components, float(model.coarse_rows))
@@ -387,10 +379,10 @@ def pool_components(model: ProbabilityForestClassifier) -> tuple[Component, ...]
 
 def leaf_component_names(model: ProbabilityForestClassifier, n_kinds: int) -> list[str]:
     """The names of the leaf statistics, for all kinds of trees."""
-    kinds = kinds_of(model)[:n_kinds]
+    kinds = tree_kinds(model)[:n_kinds]
     if len(kinds) == 1:
         return list(model.components)
-    return [f"{name}, max_features={kind}" for kind in kinds for name in model.components]
+    return [f"{name}, {kind}" for kind in kinds for name in model.components]
 
 
 def member_names(model: ProbabilityForestClassifier) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from petiole._table.labels import check_weights, encode_labels
 from petiole._validation import (
     LARGEST,
     WithoutClassWeight,
+    WithoutConstraints,
     check_choice,
     check_number,
     check_whole,
@@ -45,7 +46,9 @@ LEARNED = ("auto", "per_attribute")
 MOST_SAVED_PERTURBATIONS = 1_000_000
 
 
-class DualPerturbCombineClassifier(WithoutClassWeight, Described, SavableModel, ClassifierMixin, BaseEstimator):
+class DualPerturbCombineClassifier(
+    WithoutConstraints, WithoutClassWeight, Described, SavableModel, ClassifierMixin, BaseEstimator
+):
     """Dual perturb and combine: perturb the query instead of the training set (Geurts 2001).
 
     The values of a query are perturbed by Gaussian noise, a fitted model predicts the perturbed queries, and the
@@ -132,6 +135,11 @@ class DualPerturbCombineClassifier(WithoutClassWeight, Described, SavableModel, 
     >>> model.set_params(noise=0).predict_proba(X[77:78]).round(3)  # the tree itself, no fit needed
     array([[0.167, 0.5  , 0.333]])
     """
+
+    no_constraints = (
+        "the estimator inside has: DualPerturbCombineClassifier(BaggedPETClassifier(monotonic_cst=...)) answers "
+        "monotonically, because noise is the same for all queries"
+    )
 
     _saved = fields(
         model_=checks.instance_of("PerturbedModel"),

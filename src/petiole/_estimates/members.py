@@ -29,6 +29,13 @@ FoldNumbers = npt.NDArray[np.int64]
 N_FOLDS = 4
 # From this many rows on, boosted trees are larger.
 MANY_ROWS = 5_000
+# Below this log-loss of the forest, in bits, members are fitted on fewer rows in proportion, but not on fewer than
+# ENOUGH_ROWS: where the forest is nearly always sure there is little left to learn.
+NEARLY_SURE, ENOUGH_ROWS = 0.04, 2_000
+# So many rows of each class are taken in any case.
+LEAST_OF_CLASS = 20
+# The work of logistic regressions, and of boosting as rows × scores × rounds, which leaves FEWEST_ROUNDS at least.
+LINEAR_PRODUCTS, BOOSTING_STEPS, FEWEST_ROUNDS = 3_000_000, 60_000_000, 50
 
 
 @dataclass(frozen=True)
@@ -62,20 +69,24 @@ class TrainingRows(NamedTuple):
 FitMember = Callable[[TrainingRows], CrossFitted | None]
 
 
+def _linear_plan(training: TrainingRows, **features: Any) -> LinearPlan:
+    return LinearPlan(most_products=LINEAR_PRODUCTS, seed=training.seed, **features)
+
+
 def _fit_linear(training: TrainingRows) -> CrossFitted:
-    plan = LinearPlan(seed=training.seed)
+    plan = _linear_plan(training)
     return CrossFitted(fit_linear_folds(plan, training.rows, training.fold_of).models)
 
 
 def _fit_curved(training: TrainingRows) -> CrossFitted | None:
     if training.rows.n_categories.all():
         return None
-    plan = LinearPlan(degree=2, ranks=True, seed=training.seed)
+    plan = _linear_plan(training, degree=2, ranks=True)
     return CrossFitted(fit_linear_folds(plan, training.rows, training.fold_of).models)
 
 
 def _fit_kernel(training: TrainingRows) -> CrossFitted:
-    plan = LinearPlan(seed=training.seed)
+    plan = _linear_plan(training)
     return CrossFitted(fit_kernel_folds(plan, training.rows, training.fold_of).models)
 
 
@@ -85,10 +96,12 @@ def _fit_boosted(training: TrainingRows) -> CrossFitted | None:
 
 
 def boosting_plan(training: TrainingRows) -> BoostingPlan:
-    """Small trees and steps; larger ones where there are many rows."""
-    large = len(training.rows) > MANY_ROWS
+    """Small trees and steps; larger ones where there are many rows, and fewer rounds of many rows and classes."""
+    n_rows, n_classes = len(training.rows), len(training.rows.classes)
+    large = n_rows > MANY_ROWS
+    affordable = BOOSTING_STEPS // (n_rows * (n_classes if n_classes > 2 else 1))
     return BoostingPlan(
-        n_rounds=1000 if large else 200,
+        n_rounds=min(1000 if large else 200, max(FEWEST_ROUNDS, affordable)),
         patience=20 if large else 10,
         learning_rate=0.1 if large else 0.05,
         max_leaf_nodes=31 if large else 8,
@@ -184,17 +197,50 @@ class FittedMembers(NamedTuple):
 
 
 def fit_members(
-    names: Sequence[str], rows: EncodedRows, seed: int, starts: Floats | None, n_threads: int
+    names: Sequence[str],
+    rows: EncodedRows,
+    seed: int,
+    starts: Floats | None,
+    n_threads: int,
+    *,
+    loss: float = np.inf,
+    asked: npt.NDArray[Any] | slice = slice(None),
 ) -> FittedMembers:
-    """Cross-fit the members of these names."""
+    """Cross-fit the members of these names.
+
+    ``loss`` is the forest's log-loss in bits, by which fewer rows may do; ``asked`` are the rows whose answers are
+    wanted.
+    """
     folding = Folding(min(N_FOLDS, max(2, len(rows))), seed)
     fold_of = folding.of(rows.labels)
-    training = TrainingRows(rows, fold_of, starts, seed, n_threads)
+    chosen, few = rows_to_fit(rows, loss, seed)
+    training = TrainingRows(few, fold_of[chosen], None if starts is None else starts[chosen], seed, n_threads)
     fitted = {name: MEMBERS[name](training) for name in names if len(rows) > 1 and len(rows.classes) > 1}
     models = {name: model for name, model in fitted.items() if model is not None}
     members = PoolMembers(folding, models, starts is not None)
 
     def ask(model: CrossFitted, starts: Floats | None) -> Floats:
-        return model.held_out_answer(rows.matrix, fold_of, n_threads, starts)
+        return model.held_out_answer(rows.matrix[asked], fold_of[asked], n_threads, starts)
 
-    return FittedMembers(members, members.answers(ask, starts if members.needs_starts else None))
+    of_asked = starts[asked] if starts is not None and members.needs_starts else None
+    return FittedMembers(members, members.answers(ask, of_asked))
+
+
+def rows_to_fit(rows: EncodedRows, loss: float, seed: int) -> tuple[npt.NDArray[np.intp], EncodedRows]:
+    """The rows that members are fitted on, and their positions: all, or a sample where the forest is nearly always
+    sure.
+
+    The sample has a share of each class, but LEAST_OF_CLASS rows of each that has so many. Weights make up for that.
+    """
+    n_rows = max(ENOUGH_ROWS, int(len(rows) * min(1.0, loss / NEARLY_SURE)))
+    if len(rows) <= n_rows:
+        return np.arange(len(rows)), rows
+    random, taken, factors = np.random.default_rng(seed), [], []
+    for of_class in (np.flatnonzero(rows.labels == label) for label in range(len(rows.classes))):
+        size = min(len(of_class), max(LEAST_OF_CLASS, round(n_rows * len(of_class) / len(rows))))
+        taken.append(random.choice(of_class, size, replace=False))
+        factors.append(np.full(size, len(of_class) / max(size, 1)))
+    order = np.argsort(np.concatenate(taken))
+    chosen, weights = np.concatenate(taken)[order], np.concatenate(factors)[order]
+    weights = weights * rows.weights_or_ones()[chosen]
+    return chosen, replace(rows.take(chosen), weights=weights / weights.mean())

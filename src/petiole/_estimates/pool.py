@@ -41,10 +41,9 @@ Floats = npt.NDArray[np.float64]
 PRIOR = "prior"
 # The largest number of rows from which the few unknowns are learned.
 MOST_POOL_ROWS = 20_000
-# With members beside the forest, overfitting is easier. The ridge on mean weights is this many nats for each bit of
-# the least log-loss of a component, because data with little noise need large weights and have a small log-loss; the
-# ridge on the weights of single classes is stronger than without members.
-RIDGE_PER_BIT, LEAST_LOSS, CLASS_RIDGE = 30.0, 0.003, 100.0
+# With members beside the forest, overfitting is easier: the ridges on mean weights and on the weights of single classes
+# are stronger than without.
+MEMBER_RIDGES = Ridges(mean=10.0, classes=100.0)
 # Members with smaller weights are dropped, which makes predictions faster.
 LEAST_WEIGHT = 0.02
 
@@ -285,7 +284,9 @@ class PooledComponents:
         """Parts kind by kind, members name by name; pools are averaged by their numbers of trees."""
         every = [self, *others]
         if any(one.names_of_leaves != self.names_of_leaves for one in every):
-            raise ValueError("the models differ in max_features or components: merge models with the same parameters")
+            raise ValueError(
+                "the models differ in max_features, splits or components: merge models with the same parameters"
+            )
         members = self.members.joined([one.members for one in others])
         forest_pools = [one.forest_pool for one in every if one.forest_pool is not None]
         names = [*self.names_of_leaves, *members.names, PRIOR]
@@ -356,8 +357,9 @@ def fit_pooled_components(
     starts = None
     if wanted and len(learn_from) == len(rows):  # whether or not all rows have to be predicted
         starts = np.log(forest_pool.combine(_filled_by(leaf_answers, base_rates)))
-    members, by_members = fit_members(wanted, rows, seed, starts, n_threads)
-    by_members = by_members if answer_all else [proba[learn_from] for proba in by_members]
+    forest_loss = mean_log_loss(forest_pool.combine([proba[to_learn] for proba in leaf_answers]), rows_to_learn)
+    all_or_some = slice(None) if answer_all else learn_from
+    members, by_members = fit_members(wanted, rows, seed, starts, n_threads, loss=forest_loss, asked=all_or_some)
     every = [*names, *members.names, PRIOR]
     learned = _by_name(every, with_base_rates(of_leaves + by_members, base_rates), to_learn)
     pool = forest_pool
@@ -398,9 +400,7 @@ def learn_pool(
     The first ``n_of_leaves`` are statistics of leaves, the last are the base rates.
     """
     losses = {name: mean_log_loss(proba, rows) for name, proba in answers.items()}
-    ridges = Ridges()
-    if len(answers) > n_of_leaves + 1:
-        ridges = Ridges(mean=RIDGE_PER_BIT * max(min(losses.values()), LEAST_LOSS), classes=CLASS_RIDGE)
+    ridges = MEMBER_RIDGES if len(answers) > n_of_leaves + 1 else Ridges()
     starts = pool_starts(n_of_leaves, len(answers))
     pool = fit_pool(list(answers.values()), rows.labels, rows.weights, starts, floor, n_threads, ridges)
     return pool, losses

@@ -12,12 +12,15 @@ import numpy.typing as npt
 
 from petiole import _core
 from petiole._forest.forest import Forest, bootstrap_kind
+from petiole._forest.kinds import TreeKind, kinds_of
 from petiole._table.rows import EncodedRows
 from petiole._tree import traversal
-from petiole._tree.plan import TreePlan
+from petiole._tree.plan import AUTO, TreePlan
 from petiole._tree.pruning import collapse, prune_by_error, prune_with_set
 from petiole._tree.tree import Tree
 
+# The parameter that is the number of trees, and the most of them that a fit chooses.
+N_TREES, MOST_TREES = "n_estimators", 256
 NOTHING_CHOSEN: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -63,26 +66,38 @@ class ForestPlan:
 
 
 def plans_of(estimator: Any, seed: int, growth: Mapping[str, Any] = NOTHING_CHOSEN) -> list[ForestPlan]:
-    """The growth plans of an ensemble: one, or one for each ``max_features`` where it has several.
+    """The growth plans of an ensemble, one for each kind of trees.
 
-    ``growth`` has the parameters of trees that are chosen at the fit. Where there are fewer trees than kinds of them,
-    the last plans have none.
+    ``growth`` has what is chosen at the fit: parameters of trees, or how many there are. Where there are fewer trees
+    than kinds of them, the last plans have none.
     """
-    several = isinstance(estimator.max_features, (tuple, list))
-    kinds = tuple(estimator.max_features) if several else (estimator.max_features,)
-    n_trees = int(estimator.n_estimators)
+    of_trees = {name: value for name, value in growth.items() if name != N_TREES}
+    kinds, n_trees = tree_kinds(estimator), growth.get(N_TREES, n_trees_of(estimator))
     return [
         ForestPlan(
-            tree=TreePlan.of(estimator, **{**growth, "max_features": max_features}),
-            n_trees=n_trees // len(kinds) + (kind < n_trees % len(kinds)),
-            seed=kind_seed(seed, kind),
+            tree=TreePlan.of(estimator, **{**of_trees, "max_features": kind.max_features, "splits": kind.splits}),
+            n_trees=n_trees // len(kinds) + (number < n_trees % len(kinds)),
+            seed=kind_seed(seed, number),
             bootstrap=estimator.bootstrap,
             count=estimator.count,
             pruning=estimator.pruning,
             confidence=float(estimator.confidence),
         )
-        for kind, max_features in enumerate(kinds)
+        for number, kind in enumerate(kinds)
     ]
+
+
+def tree_kinds(estimator: Any) -> tuple[TreeKind, ...]:
+    """The kinds of an ensemble's trees."""
+    return kinds_of(estimator.max_features, estimator.splits)
+
+
+def n_trees_of(estimator: Any) -> int:
+    """How many trees an ensemble has; where it may choose, what the fit has chosen, and the most before that."""
+    given = estimator.n_estimators
+    if isinstance(given, str) and given == AUTO:
+        return int(vars(estimator).get(f"{N_TREES}_", MOST_TREES))
+    return int(given)
 
 
 def kind_seed(seed: int, kind: int) -> int:
@@ -130,7 +145,7 @@ def grow_range(
         rows.n_categories,
         end - first,
         plan.tree.coding(),
-        plan.tree.options(rows.n_columns, rows.classes, rows.class_weights(), plan.seed),
+        plan.tree.options(rows.n_columns, rows.classes, rows.class_weights(), plan.seed, rows.constraints),
         _options(plan, first, keep_members),
         len(rows.classes),
         n_threads,

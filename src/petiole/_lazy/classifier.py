@@ -24,7 +24,7 @@ from petiole._forest.forest import bootstrap_kind
 from petiole._lazy.explanation import LazyExplanation, OptionGraph
 from petiole._table.frames import settled
 from petiole._table.rows import EncodedRows
-from petiole._validation import check_choice, check_number, check_whole
+from petiole._validation import WithoutConstraints, check_choice, check_number, check_whole
 from petiole.files import checks
 from petiole.files.checks import fields, require
 
@@ -40,7 +40,7 @@ CELLS_AT_ONCE = 4_000_000
 MOST_SAVED_SAMPLES = 10_000
 
 
-class LazyOptionTreesClassifier(TreeBasedClassifier):
+class LazyOptionTreesClassifier(WithoutConstraints, TreeBasedClassifier):
     """Bagged lazy option trees, B-LOTs (Margineantu & Dietterich 2002).
 
     A lazy tree is grown for a single query, when the query arrives: a path of tests that are all true for the query,
@@ -141,6 +141,11 @@ class LazyOptionTreesClassifier(TreeBasedClassifier):
     0.0370  x0 > 2 and x1 > 1 and x1 < 5: [0, 3]
     0.0370  x0 > 2 and x1 > 1 and x1 < 4: [0, 2]
     """
+
+    no_constraints = (
+        "its splits are searched for each query anew, so that two queries are answered by different trees, whose "
+        "leaves have no common order: use BaggedPETClassifier or ProbabilityForestClassifier"
+    )
 
     _saved = fields(
         training_=checks.instance_of("EncodedRows"),

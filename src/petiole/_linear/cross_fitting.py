@@ -17,8 +17,10 @@ from petiole._linear.plan import LinearPlan
 from petiole._linear.solver import Axes, FoldedLoss
 from petiole._table.rows import EncodedRows
 
-# Limits of rows × axes × classes, of rows × classes and of rows × features, and the least number of rows.
-MOST_PRODUCTS, MOST_SCORES, MOST_CELLS, ROWS_ANYWAY = 10_000_000, 1_000_000, 20_000_000, 100
+# Limits of rows × classes and of rows × features, and the least number of rows.
+MOST_SCORES, MOST_CELLS, ROWS_ANYWAY = 1_000_000, 20_000_000, 100
+# The exponential of a score takes as long as the products of so many features.
+PRODUCTS_PER_SCORE = 32
 
 
 class LinearFolds(NamedTuple):
@@ -48,7 +50,7 @@ def fit_linear_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
     ``fold_of`` has the fold that holds out each row, from 0; there must be more than one fold.
     The features are learned from all rows, without their labels.
     """
-    encoding, chosen = _learn_encoding(plan, rows)
+    encoding, chosen = _learn_encoding(plan, rows, 0)
     found = _search(plan, _Problem(encoding.features(rows.matrix[chosen]), rows.take(chosen), fold_of[chosen]))
     return LinearFolds([LinearModel(encoding, *unknowns) for unknowns in found.models], found.strength, found.losses)
 
@@ -59,7 +61,7 @@ def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
     Widths are multiples of the median distance between landmarks. They are tried one after another, until one is not
     better than the last.
     """
-    base, chosen = _learn_encoding(plan, rows)
+    base, chosen = _learn_encoding(plan, rows, plan.n_landmarks)
     few, of_fold = rows.take(chosen), fold_of[chosen]
     points = base.features(few.matrix)
     landmarks = points[_sample(len(points), plan.n_landmarks, plan.seed)]
@@ -77,11 +79,11 @@ def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
     return found[-1]
 
 
-def _learn_encoding(plan: LinearPlan, rows: EncodedRows) -> tuple[LinearEncoding, npt.NDArray[np.intp]]:
-    """The features, and the number of rows that can be used with this many features."""
+def _learn_encoding(plan: LinearPlan, rows: EncodedRows, n_kernels: int) -> tuple[LinearEncoding, npt.NDArray[np.intp]]:
+    """The features, and the rows that can be used with this many features and kernels."""
     chosen = _sample(len(rows), plan.most_rows, plan.seed)
     encoding = LinearEncoding.learn(plan, rows.take(chosen))
-    affordable = _affordable_rows(encoding.n_features, len(rows.classes))
+    affordable = _affordable_rows(plan, encoding.n_features, n_kernels, len(rows.classes))
     return encoding, chosen[_sample(len(chosen), affordable, plan.seed)]
 
 
@@ -92,11 +94,11 @@ def _sample(n_rows: int, most: int, seed: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
 
 
-def _affordable_rows(n_features: int, n_classes: int) -> int:
+def _affordable_rows(plan: LinearPlan, n_features: int, n_kernels: int, n_classes: int) -> int:
     """The largest number of rows of a search. There are no more axes than features, and no more than rows."""
-    by_features = MOST_PRODUCTS / (max(n_features, 1) * n_classes)
-    by_rows = (MOST_PRODUCTS / n_classes) ** 0.5
-    limits = max(by_features, by_rows), MOST_SCORES / n_classes, MOST_CELLS / max(n_features, 1)
+    products = plan.most_products / n_classes
+    by_products = max(products / max(n_kernels or n_features, PRODUCTS_PER_SCORE), products**0.5)
+    limits = by_products, MOST_SCORES / n_classes, MOST_CELLS / max(n_features, 1)
     return max(ROWS_ANYWAY, int(min(limits)))
 
 

@@ -32,6 +32,8 @@ class LinearPlan:
         A search ends when no derivative is larger, per row and in units that suit all unknowns.
     most_rows : int
         The most rows of a fit; from larger data a random sample is drawn.
+    most_products : int
+        A limit of rows × features × classes, the work of a step of the search; it limits rows in the same way.
     floor : float
         Held-out probabilities are raised to this when ridges are compared.
     seed : int
@@ -46,6 +48,7 @@ class LinearPlan:
     n_landmarks: int = 128
     slope_left: float = 1e-3
     most_rows: int = 50_000
+    most_products: int = 10_000_000
     floor: float = 0.002
     seed: int = 0
 
@@ -64,5 +67,6 @@ class LinearPlan:
         for width in self.widths:
             check_number("widths", width, 1e-6, 1e6)
         check_whole("most_rows", self.most_rows, 100)
+        check_whole("most_products", self.most_products, 100)
         check_number("floor", self.floor, 1e-12, 0.5)
         check_whole("seed", self.seed, 0)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from petiole._table.date_texts import recognise_dates
-from petiole._table.dates import DateColumn, days_of_objects
+from petiole._table.dates import DateColumn, days_of_objects, hours_of_objects
 from petiole._table.number_texts import DASHES, MISSING_MARKERS, NumberSigns, recognise_numbers
 
 Floats = NDArray[np.float64]
@@ -195,11 +195,14 @@ def _numbers_or_empty(column: Column) -> Floats:
 
 
 def with_dates(column: Column) -> Column:
-    """The column, Python's dates as days."""
+    """The column, Python's dates as days and times of day as hours."""
     if column.values.dtype.kind != "O" or column.holds_dates:
         return column
     days = days_of_objects(column.values, missing_types())
-    return column if days is None else replace(column, values=days, categorical_by_dtype=False, holds_dates=True)
+    if days is not None:
+        return replace(column, values=days, categorical_by_dtype=False, holds_dates=True)
+    hours = hours_of_objects(column.values, missing_types())
+    return column if hours is None else replace(column, values=hours, categorical_by_dtype=False)
 
 
 def is_categorical(column: Column) -> bool:

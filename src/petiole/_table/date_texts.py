@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 ISO = "iso"  # 2021-03-04, 2021-03-04 05:06, 2021-03-04T05:06:07.5+01:00
@@ -20,6 +20,7 @@ PATTERNS = (
 _SWAPPED = (("%m/%d/", "%d/%m/"), ("%m-%d-", "%d-%m-"))
 TRIED = 50  # texts from which a spelling is guessed
 EPOCH = datetime.datetime(1970, 1, 1)
+EXAMPLE = datetime.datetime(2021, 12, 31, 23, 59, 58)
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,26 @@ class DateFormat:
             return None
         return days_since_epoch(found)
 
+    def has_zone(self, texts: Iterable[str]) -> bool:
+        """Whether one of some texts names a time zone.
+
+        >>> DateFormat("iso").has_zone(["2021-12-31 12:00+02:00"]), DateFormat("iso").has_zone(["2021-12-31"])
+        (True, False)
+        """
+        return self.pattern == ISO and any(map(_has_zone, texts))
+
     def __str__(self) -> str:
-        return "dates such as 2021-12-31" if self.pattern == ISO else f"dates of the form {self.pattern}"
+        if self.pattern == ISO:
+            return "dates such as 2021-12-31"
+        what = "dates" if "%d" in self.pattern or "%Y" in self.pattern else "times"
+        return f"{what} such as {EXAMPLE.strftime(self.pattern)}"
+
+
+def _has_zone(text: str) -> bool:
+    try:
+        return datetime.datetime.fromisoformat(text.strip()).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def days_since_epoch(moment: datetime.date) -> float:

@@ -49,9 +49,10 @@ def part_text(part: str, value: float) -> str:
     if part == "month" and 1 <= value < 13:
         return MONTHS[int(value) - 1]
     if part == "hour" and 0 <= value < 24:
-        return f"{int(value)}:{int(60 * value) % 60:02}"
+        minutes = round(60 * value)
+        return f"{minutes // 60}:{minutes % 60:02}"
     if part == "days" and YEARS.start < 1970 + value / 366 and 1970 + value / 365 < YEARS.stop:
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=value)
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(minutes=round(24 * 60 * value))
         return f"{moment:%Y-%m-%d}" if value == int(value) else f"{moment:%Y-%m-%d %H:%M}"
     return f"{value:.6g}"
 
@@ -106,6 +107,28 @@ def days_of_objects(values: NDArray[Any], missing: frozenset[type]) -> Floats | 
         return None
     found = [np.nan if type(one) in missing or one != one else _days(one) for one in listed]
     return None if None in found else np.array(found, dtype=np.float64)
+
+
+def hours_of_objects(values: NDArray[Any], missing: frozenset[type]) -> Floats | None:
+    """Hours of an array of Python's times of day, None if it holds anything else.
+
+    >>> hours_of_objects(np.array([datetime.time(10, 30), None], dtype=object), frozenset({type(None)}))
+    array([10.5,  nan])
+    """
+    listed = values.tolist()
+    if not any(isinstance(one, datetime.time) for one in listed):
+        return None
+    found = [_hours(one) for one in listed if isinstance(one, datetime.time)]
+    known = [isinstance(one, datetime.time) for one in listed]
+    if not all(is_time or type(one) in missing or one != one for is_time, one in zip(known, listed, strict=True)):
+        return None
+    hours = np.full(len(listed), np.nan)
+    hours[known] = found
+    return hours
+
+
+def _hours(time: datetime.time) -> float:
+    return time.hour + time.minute / 60 + (time.second + time.microsecond / 1e6) / 3600
 
 
 def _days(value: Any) -> float | None:

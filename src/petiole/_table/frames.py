@@ -41,7 +41,10 @@ def read_table(X: Any) -> tuple[Table, Names]:
         return _as_2d_array(X), None
     native = unwrap_frame(X, "X")
     if isinstance(native, nw.DataFrame):
-        return _read_frame(native)
+        try:
+            return _read_frame(native)
+        except DuplicateError as error:
+            raise _same_names("X", error) from None
     if isinstance(native, nw.Series):
         raise _not_two_dimensional((len(native),))
     return _as_2d_array(native), None
@@ -127,12 +130,16 @@ def unwrap_frame(data: Any, parameter: str) -> Any:
     try:
         wrapped: Any = nw.from_native(data, pass_through=True, allow_series=True)
     except DuplicateError as error:
-        raise ValueError(f"{parameter} has columns of the same name: rename them. {error}") from None
+        raise _same_names(parameter, error) from None
     if isinstance(wrapped, nw.LazyFrame) and wrapped.implementation.is_polars():
         return wrapped.collect()
     if isinstance(wrapped, nw.LazyFrame):
         raise TypeError(f"{parameter} is a lazy {type(data).__name__}: call .collect() on it first")
     return wrapped
+
+
+def _same_names(parameter: str, error: Exception) -> ValueError:
+    return ValueError(f"{parameter} has columns of the same name: rename them. {' '.join(str(error).split())}")
 
 
 def as_array(data: Any) -> Array:

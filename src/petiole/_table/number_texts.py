@@ -10,7 +10,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Always missing in a column of numbers.
 DASHES = frozenset({"-", "--", "—", "–", "."})
@@ -59,6 +59,15 @@ class NumberFormat:
         if parts is None or not self._has_unit(parts[1]):
             return None
         return _number(parts[0], self.decimal, self.thousands)
+
+    def parse_later(self, text: str) -> float | None:
+        """The number in a later table, where the unit may be absent.
+
+        >>> NumberFormat(unit="%").parse_later("14.1"), NumberFormat(unit="%").parse_later("14.1 m")
+        (14.1, None)
+        """
+        found = self.parse(text)
+        return found if found is not None or not self.unit else replace(self, unit="").parse(text)
 
     def _has_unit(self, unit: str) -> bool:
         return unit == self.unit or (not unit and self.unit in CURRENCIES)

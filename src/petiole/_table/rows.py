@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petiole._table.constraints import Constraints
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
@@ -36,6 +37,8 @@ class EncodedRows(Savable):
         The positions of these rows in the user's data; None if they are all of it.
     weight_unit : float
         The weight in the user's data that counts as one row here.
+    constraints : Constraints or None
+        What is demanded of the columns. It is not saved: models that keep their rows have no constraints.
     """
 
     matrix: npt.NDArray[Any]
@@ -45,6 +48,7 @@ class EncodedRows(Savable):
     classes: npt.NDArray[Any]
     kept: npt.NDArray[np.intp] | None = None
     weight_unit: float = 1.0
+    constraints: Constraints | None = None
 
     _saved = fields(
         matrix=checks.anything,
@@ -90,6 +94,17 @@ class EncodedRows(Savable):
     def class_weights(self) -> npt.NDArray[np.float64]:
         """The sum of weights of each class."""
         return np.bincount(self.labels, self.weights, minlength=len(self.classes)).astype(np.float64)
+
+    def against_others(self, target: int) -> EncodedRows:
+        """The same rows with two classes: 1 is the target, 0 all others."""
+        constraints = self.constraints and replace(self.constraints, target=1)
+        labels = (self.labels == target).astype(np.int32)
+        return replace(self, labels=labels, classes=np.array([False, True]), constraints=constraints)
+
+    def without_order(self) -> EncodedRows:
+        """The same rows for a model whose probabilities need not be monotone."""
+        groups = () if self.constraints is None else self.constraints.groups
+        return replace(self, constraints=Constraints(groups=groups) if groups else None)
 
     def take(self, selected: npt.NDArray[Any] | slice) -> EncodedRows:
         """Some of the rows: a slice, their positions, or a mask."""

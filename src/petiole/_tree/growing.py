@@ -16,7 +16,7 @@ def grow_tree(plan: TreePlan, training: EncodedRows, *, seed: int | None, n_thre
         training.weights,
         training.n_categories,
         plan.coding(),
-        plan.options(training.n_columns, training.classes, training.class_weights(), seed),
+        plan.options(training.n_columns, training.classes, training.class_weights(), seed, training.constraints),
         len(training.classes),
         n_threads,
     )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
+from petiole._table.constraints import Constraints
 from petiole._validation import check_choice, check_number, check_whole, resolve_class_scale, resolve_max_features
 
 CRITERIA = ("entropy", "gain_ratio", "gini", "kearns_mansour")
@@ -77,7 +78,8 @@ class TreePlan:
 
     def chosen(self) -> dict[str, Any]:
         """The parameters that an ensemble may choose in the fit, or for one kind of trees."""
-        return {name: getattr(self, name) for name in ("max_features", "min_samples_leaf", "max_bins", "missing")}
+        names = ("max_features", "splits", "min_samples_leaf", "max_bins", "missing")
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         """Shows only what differs from the defaults, as scikit-learn does."""
@@ -93,7 +95,12 @@ class TreePlan:
         return options
 
     def options(
-        self, n_features: int, classes: npt.NDArray[Any], class_weights: npt.NDArray[np.float64], seed: int | None
+        self,
+        n_features: int,
+        classes: npt.NDArray[Any],
+        class_weights: npt.NDArray[np.float64],
+        seed: int | None,
+        constraints: Constraints | None = None,
     ) -> _core.GrowOptions:
         """The core's options for a table with this many columns; without a seed ties go to the first feature."""
         options = _core.GrowOptions()
@@ -110,4 +117,7 @@ class TreePlan:
         options.thresholds_from_data = self.threshold == "data"
         options.random_ties = seed is not None
         options.seed = 0 if seed is None else seed
+        if constraints is not None:
+            options.signs, options.ordered_class = list(constraints.signs), constraints.target
+            options.groups = [list(group) for group in constraints.groups]
         return options

@@ -87,7 +87,9 @@ class Shortlist:
         column = self.limits.price_column
         if column is None:
             return np.full(n, _number(self.limits.price or ""))
-        values: NDArray[np.float64] = batch.values(column, ModelColumn(None), model_columns).values
+        values: NDArray[np.float64] = batch.values(
+            column, _price_column(column, batch, model_columns), model_columns
+        ).values
         wrong = ~(values > 0)
         if wrong.any():
             row = self._n_rows + int(wrong.argmax()) + 1
@@ -167,6 +169,19 @@ def _number(text: str) -> float | None:
     if not 0 < price < np.inf:
         raise WrongInput(f"--price {text}: must be above 0")
     return price
+
+
+def _price_column(name: str, batch: Any, model: Any) -> ModelColumn:
+    """How prices are spelled: as the model knows the column, or else as the cells show."""
+    from collections import Counter
+
+    from petiole._table.number_texts import NumberSigns, recognise_numbers
+
+    if name in (model.names or ()):
+        return ModelColumn(None, number=model.format.number_format(name))
+    texts = Counter(text for text in batch.texts(name) if text is not None)
+    found = recognise_numbers(texts, NumberSigns(model.format.decimal, comma_found=model.format.decimal == ","))
+    return ModelColumn(None) if found is None else ModelColumn(None, number=found[0])
 
 
 def _positive(part: Columns) -> Columns:

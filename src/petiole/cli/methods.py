@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from petiole._classifiers.sizing import finest_growth
+from petiole._forest.plan import n_trees_of
 from petiole._validation import thread_count
 from petiole.cli.errors import WrongInput, nearest_of
 from petiole.cli.io.labelled import Labelled
@@ -102,15 +103,15 @@ def _expected_seconds(model: Any, X: Any, y: Any, arguments: dict[str, Any]) -> 
     """An estimate of a forest's time from a few of its trees; 0 if unknown."""
     from sklearn.base import clone
 
-    n_trees = getattr(model, "n_estimators", 0)
-    if not isinstance(n_trees, int) or n_trees < TRIAL_SHARE or not _is_watched(X):
+    n_trees = n_trees_of(model) if hasattr(model, "n_estimators") else 0
+    if n_trees < TRIAL_SHARE or not _is_watched(X):
         return 0.0
     few = n_trees // TRIAL_SHARE
     settings = finest_growth(model, len(X)) if getattr(model, "sizes_trees", False) else {}
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clone(model).set_params(n_estimators=few, **settings).fit(X, y, **arguments)
+        clone(model).set_params(**settings | {"n_estimators": few}).fit(X, y, **arguments)
     return (time.perf_counter() - started) * n_trees / few
 
 

@@ -5,12 +5,16 @@ SciPy's reader does not support sparse rows, strings and escaped quotes, and doe
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from petiole._table.date_texts import ISO, DateFormat, recognise_dates
 from petiole.datasets.assembling import Assembler, Row
 from petiole.datasets.cells import Cell, ColumnPlan, Place
-from petiole.datasets.columns import Values
+from petiole.datasets.columns import Categorical, Dates, Values
 
 QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 # A value, quoted or not, up to the comma that ends it. An unquoted one may hold blanks and quotes inside.
@@ -20,6 +24,12 @@ SPARSE_ENTRY = re.compile(r"\s*(\d+)\s+(.*)$", re.DOTALL)
 BRACE = re.compile(rf"{QUOTED}|\}}")
 NUMERIC_TYPES = ("numeric", "real", "integer")
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+# Letters of Java's patterns for dates, and what strptime calls them.
+LETTERS = {
+    **{"yyyy": "%Y", "yy": "%y", "MM": "%m", "M": "%m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "d": "%d"},
+    **{"HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "mm": "%M", "ss": "%S", "SSS": "%f", "a": "%p", "Z": "%z"},
+}
+DATE_PART = re.compile(r"'[^']*'|[A-Za-z]+|[^A-Za-z']")
 MISSING: frozenset[Cell] = frozenset({None})  # a quoted '?' is a value
 
 
@@ -36,7 +46,7 @@ def looks_like_arff(text: str) -> bool:
 
 
 def read_arff(text: str, file: str, kinds: Mapping[str, str]) -> dict[str, Values]:
-    """Read ARFF. Strings count as categories, dates are refused; ``kinds`` overrides what is declared.
+    """Read ARFF. Strings count as categories; ``kinds`` overrides what is declared.
 
     >>> text = "@relation r\\n@attribute a {x, 'y z'}\\n@attribute b real\\n@data\\n'y z',?\\n{1 2.5}\\n"
     >>> columns = read_arff(text, "r.arff", {})
@@ -52,7 +62,22 @@ def read_arff(text: str, file: str, kinds: Mapping[str, str]) -> dict[str, Value
     columns = Assembler(file, [_planned(plan, kinds) for plan in plans], MISSING, strip=False).assemble(rows)
     if not len(next(iter(columns.values()))):
         raise ValueError(f"{file}: there are no rows after @data: the file must have at least one")
+    dated = {plan.name: plan.date for plan in plans if kinds.get(plan.name, plan.kind) == "date"}
+    for name, format in dated.items():
+        columns[name] = _as_dates(columns[name], format, Place(file, column=name))
     return columns
+
+
+def _as_dates(column: Values, format: DateFormat | None, place: Place) -> Values:
+    """Texts as dates, in the declared spelling or in one that is found."""
+    assert isinstance(column, Categorical)
+    if format is None:
+        found = recognise_dates(dict.fromkeys(column.categories, 1))
+        format = DateFormat(ISO) if found is None else found[0]
+    days = [format.parse(text) for text in column.categories]
+    if None in days:
+        raise ValueError(f"{place}: {column.categories[days.index(None)]!r} is none of {format}")
+    return Dates(np.array([*days, np.nan], dtype=np.float64)[column.codes])
 
 
 def _planned(plan: ColumnPlan, kinds: Mapping[str, str]) -> ColumnPlan:
@@ -96,12 +121,41 @@ def _read_attribute(line: str, place: Place) -> ColumnPlan:
         return ColumnPlan(name, "numeric")
     if kind == "string":
         return ColumnPlan(name, "nominal")
-    if kind in ("date", "relational"):
+    if kind == "date":
+        return ColumnPlan(name, "date", date=_date_format(declared[len(kind) :].strip(), place))
+    if kind == "relational":
         raise ValueError(
-            f"{place}: attribute {name!r} is of type {kind}, which is neither numeric nor nominal: "
-            "convert it to numbers (a date to days since some date), or remove it"
+            f"{place}: attribute {name!r} is of type relational, which is a table in a cell: make columns of it, or "
+            "remove it"
         )
     raise ValueError(f"{place}: attribute {name!r} has the type {declared!r}: use numeric, string or {{value, value}}")
+
+
+def _date_format(declared: str, place: Place) -> DateFormat:
+    """The spelling of dates that a pattern of Java declares; without one it is that of ISO 8601.
+
+    >>> _date_format('"dd.MM.yyyy HH:mm"', Place("x.arff"))
+    DateFormat(pattern='%d.%m.%Y %H:%M')
+    """
+    pattern = unquote(declared)
+    parts = [run for part in DATE_PART.findall(pattern) for run in _runs(part)]
+    spelled = "".join(LETTERS.get(part, part.strip("'") if part[0] == "'" else part) for part in parts)
+    unknown = [part for part in parts if part.isalpha() and part not in LETTERS]
+    if unknown:
+        raise ValueError(
+            f"{place}: the date pattern {pattern!r} has the letters {unknown[0]!r}; those that are read are "
+            f"{', '.join(LETTERS)}"
+        )
+    return DateFormat(spelled) if pattern else DateFormat(ISO)
+
+
+def _runs(part: str) -> list[str]:
+    """Letters in runs of equal ones; quoted text and signs as they are.
+
+    >>> _runs("ddMMyyyy"), _runs("'T'")
+    (['dd', 'MM', 'yyyy'], ["'T'"])
+    """
+    return ["".join(run) for _, run in itertools.groupby(part)] if part.isalpha() else [part]
 
 
 def _read_categories(declared: str, place: Place) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._table.date_texts import DateFormat
 from petiole._table.number_texts import DASHES, PLAIN, NumberFormat
 from petiole.datasets.columns import Categorical, Numeric, Values
 
@@ -46,11 +47,13 @@ def check_skipped(skipped: Collection[str], columns: Collection[str], file: str)
 
 @dataclass
 class ColumnPlan:
-    """The plan of a column: its kind (None: decided by its cells) and, if declared, its categories."""
+    """The plan of a column: its kind (None: decided by its cells) and, if declared, its categories or the spelling of
+    its dates."""
 
     name: str
     kind: str | None = None
     categories: tuple[str, ...] | None = None
+    date: DateFormat | None = None
 
 
 def parse_number(cell: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -15,7 +15,8 @@ from petiole.datasets.columns import Values
 from petiole.datasets.recognising import ReadingOptions, ReadTable, Recogniser, without_row_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
-UNNAMED = "unnamed: 1"  # a first column without a name
+UNNAMED = "unnamed: "  # and the number of a column without a name
+FIRST_UNNAMED = f"{UNNAMED}1"
 
 
 def read_csv(
@@ -29,7 +30,8 @@ def read_csv(
     """
     names, rows = _records_of(text, file, guess_delimiter(text))
     plans = [ColumnPlan(name, kinds.get(name)) for name in names]
-    return _with_rows(Assembler(file, plans, missing, strip).assemble(rows), file)
+    columns = _with_rows(Assembler(file, plans, missing, strip).assemble(rows), file)
+    return _without_unnamed(ReadTable(columns), file, kinds).columns
 
 
 def read_recognised(text: str, file: str, options: ReadingOptions) -> ReadTable:
@@ -51,7 +53,30 @@ def read_recognised(text: str, file: str, options: ReadingOptions) -> ReadTable:
     recogniser, columns = assemble(signs)
     if recogniser.found_comma and options.decimal is None:
         recogniser, columns = assemble(replace(signs, comma_found=True))
-    return without_row_numbers(recogniser.finished(_with_rows(columns, file)), options.kinds, UNNAMED)
+    table = recogniser.finished(_with_rows(columns, file))
+    return _without_unnamed(without_row_numbers(table, options.kinds, FIRST_UNNAMED), file, options.kinds)
+
+
+def _without_unnamed(table: ReadTable, file: str, kinds: Collection[str]) -> ReadTable:
+    """The table without empty columns that have no name, which separators at the ends of lines make.
+
+    The first column may go without a name, as the index of pandas does.
+    """
+    nameless = [name for name in table.columns if name.startswith(UNNAMED) and name not in kinds]
+    empty = [name for name in nameless if table.columns[name].is_missing.all()]
+    for name in nameless:
+        if name not in empty and name != FIRST_UNNAMED:
+            raise ValueError(
+                f"{Place(file, 1)}: column {name.removeprefix(UNNAMED)} has no name: name it in the first line, or "
+                "remove the column"
+            )
+    if not empty or len(empty) == len(table.columns):
+        return table
+    told = "an empty column without a name is left out"
+    if len(empty) > 1:
+        told = f"{len(empty)} empty columns without a name are left out"
+    columns = {name: values for name, values in table.columns.items() if name not in empty}
+    return replace(table, columns=columns, findings=(told, *table.findings))
 
 
 def _records_of(text: str, file: str, delimiter: str) -> tuple[list[str], Callable[[], Iterator[Row]]]:
@@ -120,10 +145,20 @@ def check_lengths(records: Iterator[tuple[int, list[str]]], names: list[str], fi
     for line, cells in records:
         if len(cells) != expected:
             raise ValueError(
-                f"{Place(file, line)}: {len(cells)} cells, but the header names {expected} columns"
-                f"{_first_mismatch(cells, names)}: quote cells that hold the separator, and leave missing cells empty"
+                f"{Place(file, line)}: {_counted(len(cells), 'cell')}, but the header names "
+                f"{_counted(expected, 'column')}{_first_mismatch(cells, names)}: {_remedy(names)}"
             )
         yield line, cells
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _remedy(names: list[str]) -> str:
+    if len(names) > 1:
+        return "quote cells that hold the separator, and leave missing cells empty"
+    return f"if {names[0]!r} is a title, remove the lines above the names of the columns"
 
 
 def _first_mismatch(cells: list[str], names: list[str]) -> str:
@@ -133,13 +168,10 @@ def _first_mismatch(cells: list[str], names: list[str]) -> str:
 
 
 def _check_header(names: list[str], place: Place) -> list[str]:
-    if len(names) > 1 and not names[0] and UNNAMED not in names:
-        names = [UNNAMED, *names[1:]]
+    if not any(names):
+        raise ValueError(f"{place}: no column has a name: the first line must name the columns")
+    names = [name or f"{UNNAMED}{index + 1}" for index, name in enumerate(names)]
     for index, name in enumerate(names):
-        if not name:
-            raise ValueError(
-                f"{place}: column {index + 1} has no name: name it in the first line, or remove the column"
-            )
         if name in names[:index]:
             raise ValueError(f"{place}: two columns are named {name!r}: rename one")
     if all(map(_is_number, names)) and [*map(float, names)] not in ([*range(len(names))], [*range(1, len(names) + 1)]):

@@ -192,8 +192,10 @@ class Recogniser:
         self._dates[texts.name] = format
         self._say_strays(texts, strays, cells, "dates", line_of)
         message = f"{texts.name}: read as {format}"
+        if format.has_zone(cells):
+            message += ", by the clock of each time zone"
         if doubtful:
-            message += f"; {next(iter(cells))!r} could have the day first instead"
+            message += f"; {next(iter(cells))!r} could have the day first instead: if it has, write dates as 2021-12-31"
         self._findings.append(f"{message} ({self.options.advice.say('nominal', name=texts.name)} keeps texts)")
         return Dates(_values(texts, format.parse))
 
@@ -204,7 +206,10 @@ class Recogniser:
             self._check_kind(texts, next(iter(cells)), line_of)
             return None
         format, doubtful = found
-        strays = [text for text in cells if format.parse(text) is None]
+        parse = format.parse if like is None else format.parse_later
+        strays = [text for text in cells if parse(text) is None]
+        if like is not None and format.unit:
+            self._say_bare(texts, cells, format)
         n_distinct = len(cells) - len(strays)
         accepted = not strays or (_share(strays, cells) <= MOST_STRAYS and n_distinct >= LEAST_DISTINCT)
         if strays and (texts.kind == "numeric" and not (like is not None and name in like.strays)):
@@ -215,6 +220,16 @@ class Recogniser:
         if doubtful:
             self._doubtful.add(name)
         return self._numeric(texts, cells, format, line_of, strays, doubtful)
+
+    def _say_bare(self, texts: Texts, cells: dict[str, int], format: NumberFormat) -> None:
+        """Tell of numbers without the unit that those of the earlier table had."""
+        bare = [text for text in cells if format.parse(text) is None and format.parse_later(text) is not None]
+        if bare:
+            count = sum(map(cells.__getitem__, bare))
+            self._findings.append(
+                f"{texts.name}: {_cells(count)} without the unit {format.unit!r} of the earlier table: {bare[0]!r} is "
+                f"read as {bare[0]} {format.unit}"
+            )
 
     def _numeric(
         self,
@@ -236,7 +251,7 @@ class Recogniser:
             self._findings.append(
                 f"{texts.name}: {example!r} is read as {format.parse(example):g}; {wording} if it is not"
             )
-        return Numeric(_values(texts, format.parse))
+        return Numeric(_values(texts, format.parse if self.options.like is None else format.parse_later))
 
     def _check_kind(self, texts: Texts, text: str, line_of: LineOf) -> None:
         """Raise ValueError about a text that is not a number if the user declared numbers."""
@@ -300,7 +315,7 @@ class Recogniser:
             for text, count in counts.items():
                 by_text.setdefault(text, {})[name] = count
         return [
-            f"{text!r} is read as missing: {sum(counts.values()):,} cells in {_listed([*counts])}"
+            f"{text!r} is read as missing: {_cells(sum(counts.values()))} in {_listed([*counts])}"
             for text, counts in by_text.items()
         ]
 
@@ -313,9 +328,15 @@ def _strays_text(texts: Texts, strays: Collection[str], cells: Mapping[str, int]
     rows = sorted((texts.first_row(text), text) for text in strays)
     total, bad = sum(cells.values()), sum(map(cells.__getitem__, strays))
     shown = ", ".join(f"{line_of(row)} ({text!r})" for row, text in rows[:SHOWN])
-    more = ", ..." if len(rows) > SHOWN else ""
-    verb = "is not" if bad == 1 else "are not"
-    return f"{texts.name}: {total - bad:,} of {total:,} cells are {what}; {shown}{more} {verb}"
+    if bad > min(len(rows), SHOWN):
+        told = f"{bad:,} are not, such as {shown}"
+    else:
+        told = f"{shown} {'is not' if bad == 1 else 'are not'}"
+    return f"{texts.name}: {total - bad:,} of {total:,} cells are {what}; {told}"
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count:,} cells"
 
 
 def _listed(names: list[str]) -> str:

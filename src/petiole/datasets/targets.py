@@ -11,16 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from petiole._table.number_texts import NumberSigns, recognise_numbers
 from petiole._validation import did_you_mean
 from petiole.datasets.advice import PARAMETERS, Advice
-from petiole.datasets.columns import Numeric, Values, from_names
-from petiole.datasets.recognising import ReadTable
+from petiole.datasets.columns import Categorical, Numeric, Values, from_names
+from petiole.datasets.recognising import MOST_STRAYS, ReadTable
 
 MOST_NUMBERS = 30  # distinct whole numbers that are taken as classes without an error
 # With this many, of which larger ones are rarer, there is a warning about counts: codes of classes are fewer, or about
 # equally frequent.
 FEWEST_COUNTS = 6
 LARGEST_UPPER_HALF = 1 / 3  # of the rows have one of the larger half of the numbers
+FEWEST_ROWS = 20  # of which half having a class of their own is odd
 LEAST_OF_CLASS = 0.2  # of the rows are in each of the classes that are proposed
 
 
@@ -120,21 +122,58 @@ def take_target(
 
 
 def check_classes(labels: Values, target: str, advice: Advice) -> None:
-    """Raise an error if labels are numbers that are unlikely to be names of classes."""
+    """Raise an error if labels are numbers that are unlikely to be names of classes, or if most rows have their own."""
+    if isinstance(labels, Categorical):
+        spelled = numbers_in(labels)
+        if spelled is None:
+            _check_repeated(labels, target, advice)
+            return
+        labels = spelled
     if not isinstance(labels, Numeric):
         return
-    found = np.unique(labels.values)
+    found = np.unique(labels.values[~np.isnan(labels.values)])
     fractional = bool((found != np.round(found)).any())
     if not fractional and len(found) <= MOST_NUMBERS:
         return
     what = "numbers" if fractional else "whole numbers"
-    limits = propose_limits(labels.values)
+    limits = propose_limits(labels.values[~np.isnan(labels.values)])
     cut = advice.cut(limits) if limits else advice.cut((0, 10, 100))
     raise ValueError(
         f"{advice.say('target', name=target)}: holds {len(found):,} different {what}, from {found[0]:g} to "
         f"{found[-1]:g}, and petiole predicts classes: cut them into classes with {cut}, or take each "
         f"number as the name of a class with {advice.say('nominal', name=target)}"
     )
+
+
+def numbers_in(labels: Categorical) -> Numeric | None:
+    """Labels that are many different numbers in a spelling with units or commas; None of those that are names.
+
+    >>> prices = [f"${price}.50" for price in range(40)]
+    >>> numbers_in(from_names(np.array(prices, dtype=object))).values[:2]
+    array([0.5, 1.5])
+    >>> numbers_in(from_names(np.array(["10%", "20%", "30%"], dtype=object))) is None
+    True
+    """
+    if len(labels.categories) <= MOST_NUMBERS:
+        return None
+    counts = np.bincount(labels.codes, minlength=len(labels.categories)).tolist()
+    found = recognise_numbers(dict(zip(labels.categories, counts, strict=True)), NumberSigns())
+    if found is None:
+        return None
+    numbers = [found[0].parse(text) for text in labels.categories]
+    if sum(number is None for number in numbers) > MOST_STRAYS * len(numbers):
+        return None
+    return Numeric(np.array([np.nan if number is None else number for number in numbers])[labels.codes])
+
+
+def _check_repeated(labels: Categorical, target: str, advice: Advice) -> None:
+    n_classes, n = len(labels.categories), len(labels)
+    if n >= FEWEST_ROWS and n_classes > n / 2:
+        raise ValueError(
+            f"{advice.say('target', name=target)}: holds {n_classes:,} different texts in {n:,} rows, and a class "
+            f"needs several rows: name another column, or take each text as the name of a class with "
+            f"{advice.say('nominal', name=target)}"
+        )
 
 
 def doubts_about_classes(labels: Values, target: str, advice: Advice = PARAMETERS) -> list[str]:

@@ -38,10 +38,13 @@ def fit_broadcast(model: Any, engine: Any) -> Any:
     (prepared,) = engine.keep([engine.call(prepare, unfitted(model), list(engine.parts))], "bringing rows together")
     growth = engine.get(engine.call(choose_growth, prepared, unfitted(model), seed))
     pieces = []
-    for plan in filter(lambda plan: plan.n_trees, plans_of(model, seed, growth)):
+    plans = [plan for plan in plans_of(model, seed, growth) if plan.n_trees]
+    for plan in plans:
         bounds = np.linspace(0, plan.n_trees, min(plan.n_trees, engine.n_workers) + 1).astype(int).tolist()
         pieces.append([engine.call(grow_some, prepared, plan, low, high) for low, high in itertools.pairwise(bounds)])
-    flat = engine.keep([piece for of_kind in pieces for piece in of_kind], f"growing {model.n_estimators} trees")
+    flat = engine.keep(
+        [piece for of_kind in pieces for piece in of_kind], f"growing {sum(plan.n_trees for plan in plans)} trees"
+    )
     of_kinds, at = [], 0
     for of_kind in pieces:
         of_kinds.append(flat[at : at + len(of_kind)])
@@ -63,7 +66,7 @@ def prepare(model: Any, batches: Sequence[Batch]) -> Prepared:
 
 def choose_growth(prepared: Prepared, model: Any, seed: int) -> dict[str, Any]:
     """Parameters of trees that the fit chooses on the rows."""
-    return dict(model._choose_growth(prepared.rows, seed))
+    return dict(model._choose_growth(prepared.rows, seed).growth)
 
 
 def grow_some(prepared: Prepared, plan: ForestPlan, first: int, end: int) -> Forest:

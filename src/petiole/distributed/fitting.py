@@ -204,6 +204,11 @@ def _check(model: Any, mode: str, shard_rows: int | None) -> None:
     check_choice("mode", mode, MODES)
     check_whole("shard_rows", shard_rows, 1, optional=True)
     check_parameters(model)
+    for name in ("monotonic_cst", "interaction_cst"):
+        if getattr(model, name, None) is not None:
+            raise ValueError(
+                f"{name}: trees on shards are grown without constraints; fit in memory, model.fit(X, y), or on a sample"
+            )
 
 
 def _survey(engine: Any, model: Any, sketches: bool) -> Any:

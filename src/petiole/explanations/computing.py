@@ -118,7 +118,8 @@ def explain(
     names = encoder.feature_names or [f"x{j}" for j in range(encoder.n_features)]
     data = _cells(matrix, encoder.categories)
     classes = np.asarray(model.classes_).tolist()
-    return Explanation(values, base, data, [str(name) for name in names], classes, output, method, errors)
+    texts = [str(name) for name in names]
+    return Explanation(values, base, data, texts, classes, output, method, errors, (matrix, encoder))
 
 
 def is_explainable(model: Any) -> bool:
@@ -156,6 +157,11 @@ def _output(model: Any, inner: Any, output: str, method: str) -> str:
 
 def _estimate_of(inner: Any) -> Any:
     return inner if isinstance(inner, BoostedPETClassifier) else inner._estimate
+
+
+def encoded_answer(model: Any) -> Callable[[npt.NDArray[Any]], Floats]:
+    """The probabilities of a model that :func:`explain` takes, as a function of encoded rows."""
+    return _answer_of(model, _explainable(model), "probability")
 
 
 def _answer_of(model: Any, inner: Any, output: str) -> Callable[[npt.NDArray[Any]], Floats]:
@@ -197,6 +203,8 @@ def _explainer(estimate: Any) -> tuple[Explain, int]:
     """What explains rows by an estimate, and how many numbers it needs for each row and column."""
     if isinstance(estimate, BoostedPETClassifier):
         trees = estimate.trees_
+        if hasattr(estimate, "named_trees_"):
+            raise ValueError(_two_parts("BoostedPETClassifier"))
         return (lambda asked: explain_boosted(trees, asked)), 2 * trees.n_classes
     if isinstance(estimate, SingleTree):
         return (lambda asked: explain_tree(estimate.tree, estimate.tables, asked)), estimate.tables.n_columns
@@ -210,6 +218,13 @@ def _explainer(estimate: Any) -> tuple[Explain, int]:
     of_parts = [PartTables.of(part) for part in estimate.parts]
     widest = max(part.tables.n_columns for part in of_parts)
     return (lambda asked: explain_pool(estimate, of_parts, asked)), 2 * widest
+
+
+def _two_parts(name: str) -> str:
+    return (
+        f"explain: with monotonic_cst and more than two classes, a {name} is a model of the named class and one of how "
+        "the others divide the rest, whose scores do not add up: use method='sampled' with output='probability'"
+    )
 
 
 def _of_mean(estimate: LeafMean, asked: Asked) -> Additive:

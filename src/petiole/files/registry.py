@@ -69,6 +69,7 @@ MODULE_OF = {
     "MBranch": "petiole.smoothing",
     "HDP": "petiole.smoothing",
     "HGS": "petiole.smoothing",
+    "Monotone": "petiole.smoothing.monotone",
 }
 
 # Names in files that are older than those of the classes.

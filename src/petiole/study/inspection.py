@@ -66,6 +66,8 @@ def _giveaways(table: Table) -> Iterator[str]:
     sample = random.permutation(len(rows))[:LOOKED_AT]
     codes = rows.labels[sample]
     held = fold_numbers(codes, 2, random) == 0
+    if not held.any():
+        return  # every class has a single row, which is needed to learn from
     names = []
     for column, name in enumerate(table.names):
         accuracy = _accuracy_alone(rows.matrix[sample, column], codes, held, bool(table.is_categorical[column]))

@@ -82,6 +82,9 @@ def run_methods(
     return runs
 
 
+FEW_OF_CLASS = 5  # rows, with which methods of other libraries may fail
+
+
 def _progress_text(run: Run, number: int, n_parts: int, left: TimeLeft) -> str:
     outcome = f"fit {number + 1} of {n_parts}" if run.failure is None else "failed"
     return f"{run.method.title}, {outcome}, about {duration_text(left.seconds())} left"
@@ -101,6 +104,9 @@ def _run_one(run: Run, table: Table, train: EncodedRows, test: EncodedRows, seed
             raise  # an error in petiole is raised; a method of another library is left out
         lines = str(error).strip().splitlines() or [type(error).__name__]
         run.failure = lines[0]
+        rarest = int(np.bincount(train.labels, minlength=1)[np.unique(train.labels)].min())
+        if rarest < FEW_OF_CLASS:
+            run.failure += f" (a class had {rarest} row{'s' if rarest > 1 else ''} to learn from)"
 
 
 def fit_on(model: Any, table: Table, rows: EncodedRows, n_jobs: int) -> tuple[Any, float]:

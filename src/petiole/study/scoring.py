@@ -128,7 +128,23 @@ def intervals_of_test_set(judged: Judged, cost: Floats | None, random_state: int
     for name, metric in (("ece", metrics.expected_calibration_error), ("aulc", metrics.area_under_lift_curve)):
         drawn = bootstrap_interval(
             metric, y, judged.proba, labels=judged.labels, sample_weight=judged.weights, n_draws=N_DRAWS,
-            random_state=random_state,
+            random_state=random_state, method=bootstrap_method(name),
         )  # fmt: skip
-        found[name] = Interval(drawn.estimate, *drawn.interval)
+        found[name] = Interval(drawn.estimate, *within_limits(name, drawn.interval))
     return found
+
+
+def bootstrap_method(score: str) -> str:
+    """How the interval of a score is made of the draws.
+
+    Rows that are drawn twice look like clusters, so that the calibration error of a draw is larger than that of the
+    rows, and percentiles of the draws can lie above it altogether. Its interval is the estimate and the quantiles of a
+    normal distribution times the standard deviation of the draws.
+    """
+    return "normal" if score == "ece" else "percentile"
+
+
+def within_limits(score: str, interval: tuple[float, float]) -> tuple[float, float]:
+    """An interval without values that the score cannot have."""
+    low, high = interval
+    return (max(low, 0.0), min(high, 1.0)) if score == "ece" else (low, high)

@@ -270,7 +270,8 @@ def _row(result: Any, present: list[str]) -> list[str]:
 def _cell(name: str, interval: Any) -> str:
     if name in TIMES:
         return f"{interval.mean:.2f}"
-    return f"{interval.mean:.3f}\n{interval.low:.3f}–{interval.high:.3f}"
+    between = "–" if interval.low >= 0 else " to "  # a dash beside a minus cannot be read
+    return f"{interval.mean:.3f}\n{interval.low:.3f}{between}{interval.high:.3f}"
 
 
 def _p_value(p: float) -> str:

@@ -107,7 +107,7 @@ def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) ->
     from petiole.cli.progress import waiting
     from petiole.comparison import bootstrap_interval
     from petiole.metrics import area_under_lift_curve, expected_calibration_error
-    from petiole.study.scoring import row_losses
+    from petiole.study.scoring import bootstrap_method, row_losses, within_limits
 
     def mean_of(losses: Any) -> Any:
         return lambda y, proba, sample_weight: float(np.average(losses, weights=sample_weight))
@@ -127,8 +127,9 @@ def _intervals(judged: Judged, cost: Any, draws: int, seed: int, quiet: bool) ->
                 sample_weight=judged.weights,
                 n_draws=draws,
                 random_state=seed,
+                method=bootstrap_method(name),
             )
-            found[name] = (drawn.estimate, *drawn.interval)
+            found[name] = (drawn.estimate, *within_limits(name, drawn.interval))
             bar.advance()
     return found
 

@@ -253,7 +253,8 @@ def _read_file(source: Source, roles: Roles) -> Labelled:
         table, target, kept = take_target(
             read, roles.target, source.label, drop_missing=roles.drop_missing_target, bins=roles.bins, advice=OPTIONS
         )
-        check_classes(target, roles.target, OPTIONS)
+        if roles.kinds.get(roles.target) != "nominal":
+            check_classes(target, roles.target, OPTIONS)
     except ValueError as error:
         raise WrongInput(str(error)) from None
     columns = dict(table.columns)
@@ -370,7 +371,8 @@ def summarise(table: Labelled, quiet: bool) -> None:
     missing = f", {n_missing:,} cells missing" if n_missing else ""
     weighted = f", weights sum to {table.weights.sum():,.6g}" if table.weights is not None else ""
     note(f"{table.label}: {table.n_rows:,} rows{missing}{weighted}", quiet)
-    per_class = [f"{label} {count:,}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True)]
+    between = ": " if any(" " in str(label) for label in classes.tolist()) else " "
+    per_class = [f"{label}{between}{count:,}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True)]
     note(f"  target       {table.target_name} ({_shorten(per_class)})", quiet)
     for kind, title in KIND_TITLES.items():
         names = [_described(name, column) for name, column in table.columns.items() if column.kind == kind]
@@ -381,8 +383,11 @@ def summarise(table: Labelled, quiet: bool) -> None:
 
 
 def _described(name: str, column: Values) -> str:
-    from petiole.datasets.columns import Categorical
+    from petiole._table.dates import DateColumn
+    from petiole.datasets.columns import Categorical, Dates
 
+    if isinstance(column, Dates):
+        return f"{name} ({', '.join(DateColumn.learned(column.values).parts)})"
     return f"{name} ({len(column.categories)} categories)" if isinstance(column, Categorical) else name
 
 

@@ -80,6 +80,8 @@ class ModelColumn:
     is_date: bool = False
     date: DateFormat | None = None  # how dates were, None if the fit had dates and not texts
     lenient: bool = False  # some cells could not be read at the fit
+    n_bare: int = 0  # cells without the unit that they had at the fit, and one of them:
+    bare_cell: str = ""
 
     @property
     def kind(self) -> str:
@@ -90,7 +92,12 @@ class ModelColumn:
         builder = NumericBuilder(markers, self.number)
         if builder.add(cells) is None:
             return builder.parts[0], []
-        return _parse_each(cells, markers | DASHES, self.number.parse)
+        values, bad = _parse_each(cells, markers | DASHES, self.number.parse_later)
+        if self.number.unit:
+            bare = [cell for cell in cells if cell is not None and _is_bare(cell, self.number, markers)]
+            self.n_bare += len(bare)
+            self.bare_cell = self.bare_cell or next(iter(bare), "")
+        return values, bad
 
     def parse_dates(self, cells: Sequence[str | None], markers: frozenset[str | None]) -> tuple[Floats, list[int]]:
         """The dates in cells, and the cells that are not dates; without a spelling of the fit it is found here."""
@@ -98,6 +105,13 @@ class ModelColumn:
             found = recognise_dates(Counter(cell for cell in cells if cell is not None and cell not in markers))
             self.date = DateFormat(ISO) if found is None else found[0]
         return _parse_each(cells, markers | DASHES, self.date.parse)
+
+
+def _is_bare(cell: str, number: NumberFormat, markers: frozenset[str | None]) -> bool:
+    """Whether a cell has no unit where those of the fit had one."""
+    if cell in markers or cell.strip() in markers or cell.strip() in DASHES:
+        return False
+    return number.parse(cell) is None and number.parse_later(cell) is not None
 
 
 def _parse_each(
@@ -203,16 +217,32 @@ class ModelColumns:
     def notes(self) -> list[str]:
         """A line for each column with values that the model has not seen."""
         unseen = [
-            f"note: {name}: {count:,} rows have a value that the model has not seen (such as {self.example[name]!r}); "
-            "it counts as missing"
+            f"note: {name}: {count:,} row{'s have' if count > 1 else ' has'} a value that the model has not seen (such "
+            f"as {self.example[name]!r}); it counts as missing"
             for name, count in self.unseen.items()
         ]
         unread = [
-            f"note: {name}: {count:,} cells cannot be read (such as {self.example[name]!r}) and count as missing, as "
-            "such cells did at the fit"
+            f"note: {name}: {_cells(count)} be read (such as {self.example[name]!r}) and {_count(count)} as missing, "
+            "as such cells did at the fit"
             for name, count in self.unread.items()
         ]
-        return unseen + unread
+        names = self.names or [f"column {place + 1}" for place in range(len(self.columns))]
+        bare = [
+            f"note: {name}: {column.n_bare:,} cell{'s' if column.n_bare > 1 else ''} without the unit "
+            f"{column.number.unit!r}, which the model was fitted to: {column.bare_cell.strip()!r} is read as "
+            f"{column.bare_cell.strip()} {column.number.unit}"
+            for name, column in zip(names, self.columns, strict=True)
+            if column.n_bare
+        ]
+        return unseen + unread + bare
+
+
+def _cells(count: int) -> str:
+    return "1 cell cannot" if count == 1 else f"{count:,} cells cannot"
+
+
+def _count(count: int) -> str:
+    return "counts" if count == 1 else "count"
 
 
 def _are_texts(categories: NDArray[Any] | None) -> bool:
