@@ -1,9 +1,8 @@
 """Why does this loan have this probability? Shapley values of the columns, and effects along them.
 
-The forest is fitted on 800 of the loans that come with petiole and explains the other 200. The bars say which columns
-matter, the waterfall how one loan gets its log-odds of not being paid back, and the points what each column does to
-every loan. The second picture has what the forest says along the columns with the largest effects, beside what
-happened.
+The forest is fitted on 800 of the loans that come with petiole and explains the other 200. The bars show which columns
+matter, the waterfall how the log-odds of one loan arise, and the points the effect of each column on every loan. The
+second picture shows the predicted probabilities along the columns with the largest effects, beside the observed shares.
 """
 
 import matplotlib
