@@ -96,7 +96,19 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
     if isinstance(X, np.ndarray):
         remember_names(model, [*table.columns])
     remember_format(model, table.format)
-    return time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    _remember_rows(model, X, y, table.weights)
+    return seconds
+
+
+def _remember_rows(model: Any, X: Any, y: Any, weights: Any) -> None:
+    """Let a model keep what petiole monitor and a model card need to know of its rows."""
+    from petiole.monitoring import remember
+
+    if find_encoder(model) is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            remember(model, X, y, weights)
 
 
 def _expected_seconds(model: Any, X: Any, y: Any, weights: Any) -> float:
