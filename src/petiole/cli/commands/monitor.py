@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
-from petiole.cli.errors import WrongInput, told_in_one_line
+from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.option_groups import BinnedLabelOptions, with_option_groups
 from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
@@ -24,7 +24,7 @@ def _written(name: str, help: str) -> Any:
     return typer.Option(name, metavar="FILE", help=help, rich_help_panel=options.OUTPUT, show_default=False)
 
 
-@told_in_one_line
+@errors_in_one_line
 @with_option_groups
 def monitor(
     model: options.Model,
