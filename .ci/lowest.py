@@ -1,4 +1,7 @@
-"""Prints the library's dependencies at the lowest versions that pyproject.toml names, as constraints for pip."""
+"""Prints the library's dependencies at the lowest versions that pyproject.toml names, as constraints for pip.
+
+With them goes pyarrow: its later versions need numpy 2 when they are imported, which their requirements do not say.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 def lowest() -> list[str]:
     """A line per dependency, such as ``numpy==1.26.*``."""
-    found = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["dependencies"]
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    found = project["dependencies"] + project["optional-dependencies"]["arrow"]
     return [f"{name}=={version}.*" for name, _, version in (line.partition(">=") for line in found)]
 
 

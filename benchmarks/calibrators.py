@@ -3,11 +3,11 @@
     python benchmarks/calibrators.py
     PETIOLE_DATA=... python benchmarks/calibrators.py
 
-Synthetic scores have 2 to 26 classes and known distortions. With PETIOLE_DATA, the scores of forests on a few data sets
-are added: out-of-bag probabilities to learn from, and answers for the test rows. All scores are floored at 0.002 and
-divided by their sum first, because probmetrics takes logarithms of them as they are. ``pip install probmetrics numba``
-(which needs torch) adds its columns; without it, only petiole's are printed. A difference is petiole's log-loss minus
-that of probmetrics: below zero, petiole is better.
+Synthetic scores have 2 to 26 classes and known distortions. With PETIOLE_DATA, the scores of forests on a few data
+sets are added: out-of-bag probabilities to learn from, and predictions for the test rows. All scores are floored at
+0.002 and divided by their sum first, because probmetrics takes their logarithms without a floor. ``pip install
+probmetrics numba`` (which needs torch) adds its columns; without it, only petiole's are printed. A difference is
+petiole's log-loss minus that of probmetrics: below zero, petiole is better.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long comparisons of two models take: 1,000 draws on 10,000 test rows of 10 classes.
+"""Times of comparisons of two models: 1,000 draws on 10,000 test rows of 10 classes.
 
 python benchmarks/comparison_speed.py
 """

@@ -3,10 +3,10 @@
     PETIOLE_DATA=... python benchmarks/costs.py
     PETIOLE_DATA=... python benchmarks/costs.py --splits 3 --data-sets pima car
 
-Ten random stratified splits, 2/3 to train and 1/3 to test; the costs are those that the test rows turned out to have.
-Two kinds of costs: 25 matrices of the model M5 of Margineantu & Dietterich (2002), in which it is dear to overlook a
-rare class, with the priors of the training rows, each divided by its largest entry so that all matrices count alike;
-and, for two classes, a fixed price of 5 for overlooking the rarer class and of 1 for a false alarm.
+Ten random stratified splits, 2/3 to train and 1/3 to test; the costs are the actual ones of the test rows. Two kinds
+of costs: 25 matrices of the model M5 of Margineantu & Dietterich (2002), in which it is expensive to overlook a rare
+class, with the priors of the training rows, each divided by its largest entry so that all matrices count alike; and,
+for two classes, a fixed price of 5 for overlooking the rarer class and of 1 for a false alarm.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cost_matrices(y: np.ndarray, seed: int) -> dict[str, np.ndarray]:
 
 
 def realised(costs: np.ndarray, chosen: np.ndarray, y: np.ndarray) -> float:
-    """What decisions cost per row."""
+    """The cost of decisions per row."""
     return float(costs[chosen, y].mean())
 
 

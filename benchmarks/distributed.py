@@ -212,7 +212,7 @@ def score(folder, arguments):
     with cluster(1) as client:
         lazy = dd.read_parquet(folder / "train")[FEATURES].partitions[:6].persist()
         client.gather(client.compute(lazy.map_partitions(len)))
-        predict_proba(model, lazy.partitions[:1]).sum().compute()  # the model and its walk are there from now on
+        predict_proba(model, lazy.partitions[:1]).sum().compute()  # the model and its router are in memory from now on
         on_dask = []
         for _ in range(3):
             started = time.perf_counter()

@@ -1,11 +1,11 @@
-"""Dual perturb and combine: what noise does for trees and forests, and which kind of it.
+"""Dual perturb and combine: the effect of several kinds of noise on trees and forests.
 
     PETIOLE_DATA=... python benchmarks/dual_noise.py --out results.jsonl
     PETIOLE_DATA=... python benchmarks/dual_noise.py --out results.jsonl --table
 
 Random stratified splits, 2/3 to train and 1/3 to test; data sets of at most 1,500 rows. All noise is tuned on training
-rows: cross-fitted for a tree, out of bag for a forest. Every finished split is a line of the file, and splits that are
-there are not run again. Log-loss is in bits, with probabilities floored at 0.001.
+rows: cross-fitted for a tree, out of bag for a forest. Every finished split is a line of the file, and finished splits
+are not run again. Log-loss is in bits, with probabilities floored at 0.001.
 """
 
 from __future__ import annotations

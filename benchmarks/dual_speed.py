@@ -1,4 +1,4 @@
-"""Speed of dual perturb and combine: soft prediction beside the hard one and beside drawn perturbations.
+"""Speed of dual perturb and combine: soft prediction, compared with hard prediction and with drawn perturbations.
 
     python benchmarks/dual_speed.py
 

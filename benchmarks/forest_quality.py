@@ -4,7 +4,7 @@
     PETIOLE_DATA=... python benchmarks/forest_quality.py --out results.jsonl --table --part report
 
 Ten random stratified splits, 2/3 to train and 1/3 to test. Every finished cell (data set, trial, method) is a line of
-the file, and cells that are there are not run again. The data sets are divided once and for all: choices are made on
+the file, and finished cells are not run again. The data sets are divided once and for all: choices are made on
 the "development" ones, figures are given for the "report" ones. One thread per process.
 
 All methods have their defaults but for YDF's winner_take_all, which is off: with votes in place of averaged leaf
@@ -53,7 +53,7 @@ SCORES = {"log_loss": -1, "brier": -1, "ece": -1, "aulc": 1, "accuracy": 1}  # t
 
 
 class Classifier(Protocol):
-    """What a method has to do."""
+    """The interface of a method."""
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> Any: ...
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray: ...
@@ -62,7 +62,7 @@ class Classifier(Protocol):
 class RememberingForest(RandomForestClassifier):
     """A forest that is not fitted twice to the same rows: calibrations of one split share their forests.
 
-    `seconds_saved` adds up what the fits that were left out took the first time.
+    `seconds_saved` is the time of the omitted fits when they were first made.
     """
 
     remembered: dict[str, tuple[dict[str, Any], float]] = {}  # noqa: RUF012
@@ -111,7 +111,7 @@ class CategoryBoosting:
         self.model = HistGradientBoostingClassifier(random_state=seed)
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> CategoryBoosting:
-        self.columns = X.columns[X.notna().any()]  # a column that is nothing but missing values is an error to it
+        self.columns = X.columns[X.notna().any()]  # it raises an error for columns with only missing values
         X = X[self.columns]
         self.types = {name: pd.CategoricalDtype(np.unique(X[name].dropna().astype(object))) for name in nominal(X)}
         self.model.fit(self._encode(X), y)

@@ -4,10 +4,10 @@
     PETIOLE_DATA=... python benchmarks/forest_smoothing.py --out results.jsonl --table
 
 How many trees does a plain random forest need to beat one C4.4 tree with HGS, and does smoothing the leaves help a
-forest or hurt it as trees are added? Three random stratified splits, 2/3 to train and 1/3 to test; data sets of at most
-2,000 rows. The smaller forests of a split are the first trees of the larger ones. Every finished split is a line of the
-file, and splits that are there are not run again. Log-loss is in bits, the Brier score is summed over the classes, and
-RMSE, which the paper draws, is the root of the squared error over rows and classes.
+forest or hurt it as trees are added? Three random stratified splits, 2/3 to train and 1/3 to test; data sets of at
+most 2,000 rows. The smaller forests of a split are the first trees of the larger ones. Every finished split is a line
+of the file, and finished splits are not run again. Log-loss is in bits, the Brier score is summed over the classes,
+and RMSE, which the paper draws, is the root of the squared error over rows and classes.
 """
 
 from __future__ import annotations

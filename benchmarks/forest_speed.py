@@ -1,12 +1,12 @@
-"""Forests, side by side with the peers: every library in a process of its own, pinned to two cores, in one run.
+"""Forests of several libraries: every library in a process of its own, pinned to two cores, in one run.
 
     python benchmarks/forest_speed.py                     # all workloads, all libraries but xgboost
     python benchmarks/forest_speed.py --workloads W1 letter --rounds 9 --out forest_speed.json
     python benchmarks/forest_speed.py --workloads wdbc letter --trees 4 --rounds 1     # a trial in a minute
     python benchmarks/forest_speed.py --busy              # one thread and processor time, while others use the machine
 
-The libraries take turns: each fits once in a round, so that a machine whose speed changes from minute to minute is fair
-to all. Prints a table in Markdown for each workload: seconds to fit (the least of the rounds; slow peers take part in
+The libraries take turns: each fits once in a round, so that changes of the machine's speed affect all of them
+equally. Prints a table in Markdown for each workload: seconds to fit (the least of the rounds; slow peers take part in
 the first round only on W1 and W3), to predict up to 100,000 rows (likewise, three turns a round after a warm-up),
 microseconds for one row (the median of 40 calls, the least of the rounds), the size of the pickle, the memory that the
 first fit adds. A ratio is the median over rounds of the time over that of petiole's exact forest in the same round.
@@ -209,7 +209,7 @@ class PeakOfFit(PeakMemory):
         self._of_kernel = True
         try:
             with open("/proc/self/clear_refs", "w") as file:
-                file.write("5")  # the high-water mark starts anew
+                file.write("5")  # the high-water mark is reset
         except OSError:
             self._of_kernel = False
         super().__enter__()
@@ -224,7 +224,7 @@ class PeakOfFit(PeakMemory):
 
 
 def work(library: str, workload: str, n_trees: int) -> None:
-    """Do what standard input says, a word a line, and print what it took as JSON."""
+    """Run the commands on standard input, one per line, and print the measurements as JSON."""
     X, y = load_workload(workload)
     n_features, n_classes = X.shape[1], int(y.max()) + 1
     # What is loaded at the first fit and prediction is neither the forest's memory nor its time.
@@ -270,7 +270,7 @@ def _one_row_microseconds(fitted: Any, predict: Predict, queries: Any) -> float:
 def _pickled_megabytes(fitted: Any) -> float | None:
     try:
         return len(pickle.dumps(fitted)) / 1e6
-    except Exception:  # libraries differ in what they raise when a model cannot be pickled
+    except Exception:  # libraries raise different errors if a model cannot be pickled
         return None
 
 
@@ -352,7 +352,7 @@ def main() -> None:
 
 
 def measure(workload: str, libraries: list[str], rounds: int, n_trees: int) -> dict[str, Measures]:
-    """What each library takes, in turns."""
+    """The measurements of each library, in turns."""
     workers = [Worker(library, workload, n_trees) for library in libraries]
     names = ("fit", "memory", "predict", "one_row", "pickled")
     found: dict[str, Measures] = {library: {name: [] for name in names} for library in libraries}
@@ -401,7 +401,7 @@ def _threads() -> str:
 
 
 def _with_ratio(found: Measures, ours: Measures, name: str, form: str) -> str:
-    """Two cells of the table: the least of a measure, and its ratio to ours; a dash for what there is not."""
+    """Two cells of the table: the least of a measure, and its ratio to ours; a dash if it is missing."""
     if None in found[name]:
         return "– | –"
     ratio = statistics.median(value / base for value, base in zip(found[name], ours[name], strict=False))

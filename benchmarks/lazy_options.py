@@ -1,4 +1,4 @@
-"""Lazy option trees past the paper: what counting the child's size in the gain and other options are worth.
+"""Lazy option trees beyond the paper: the effect of the child's size in the gain and of other options.
 
     PETIOLE_DATA=... python benchmarks/lazy_options.py --out results.jsonl
     PETIOLE_DATA=... python benchmarks/lazy_options.py --out results.jsonl --table
@@ -6,7 +6,7 @@
 Data sets of at most 650 rows and 60 attributes. Random stratified splits, 2/3 to train, at most 100 of the other
 rows to test. The choice of defaults was made on the half of the data sets for development (by a hash of the name;
 variants of the same data go together); the other half is for the report. Every finished split is a line of the file,
-and splits that are there are not run again. Log-loss is in bits with probabilities floored at 0.001.
+and finished splits are not run again. Log-loss is in bits with probabilities floored at 0.001.
 """
 
 from __future__ import annotations

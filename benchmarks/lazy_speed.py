@@ -1,4 +1,4 @@
-"""How fast lazy option trees answer, how much memory that takes, and how much faster they are than the naive version.
+"""Speed and memory of lazy option trees, and their speed compared with the naive version.
 
     PETIOLE_DATA=... python benchmarks/lazy_speed.py              five shapes of data, some queries each
     PETIOLE_DATA=... python benchmarks/lazy_speed.py --letter     letter in full: 15,000 rows, 5,000 queries, 30 samples
@@ -87,7 +87,7 @@ def print_shapes(shapes: dict[str, tuple[int, int]], n_jobs: int, verbose: int) 
 
 
 def print_naive() -> None:
-    """One sample, few rows: what the naive version can do."""
+    """One sample and few rows, which the naive version can handle."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "oracles"))
     import naive_lazy
     from petiole import LazyOptionTreesClassifier

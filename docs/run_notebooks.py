@@ -1,4 +1,4 @@
-"""Runs the notebooks anew and keeps what their cells print: after a change of what a method says."""
+"""Runs the notebooks and stores their outputs. Run it after a change of what a method prints."""
 
 from __future__ import annotations
 

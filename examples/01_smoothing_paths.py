@@ -1,7 +1,7 @@
-"""A leaf with two rows: how far each leaf estimator trusts it.
+"""A leaf with two rows: the predictions of each leaf estimator.
 
-C4.4 grows on the breast cancer data until leaves hold a handful of rows. For a query in such a leaf, the picture shows
-the frequency of a class on the way from the root, and what each leaf estimator makes of the frequency at the leaf.
+C4.4 trees on the breast cancer data have leaves of a handful of rows. For a query in such a leaf, the picture shows the
+frequency of a class along the path from the root, and the probability that each leaf estimator predicts at the leaf.
 """
 
 import matplotlib

@@ -1,8 +1,8 @@
-"""What noise does to the border that a tree draws: Figure 2 of Geurts (2001), on a border like his.
+"""The effect of noise on the border between classes: Figure 2 of Geurts (2001), on a similar border.
 
-A tree of axis-parallel cuts separates two classes on either side of a wave. Asked about perturbed queries, the
-same tree draws a smooth border; with too much noise it draws one that is too smooth. The second row shows the
-probabilities that the pictures of the first are decided by.
+A tree of axis-parallel cuts separates two classes on either side of a wave. With perturbed queries, the same tree has a
+smooth border; with too much noise the border is too smooth. The first row shows the predicted classes, the second row
+the probabilities.
 """
 
 import matplotlib
@@ -31,7 +31,7 @@ grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 truth = grid[:, 1] > border(grid[:, 0])
 
 figure, axes = plt.subplots(2, 3, figsize=(9.6, 6.6), sharex=True, sharey=True, layout="constrained")
-titles = ("the tree itself", "the noise it finds best", "too much noise")
+titles = ("the tree itself", "the best noise", "too much noise")
 errors = []
 for column, (noise, title) in enumerate(zip((0.0, best, 1.5), titles, strict=True)):
     proba = model.set_params(noise=noise).predict_proba(grid)[:, 1]  # no fit: only the noise changes

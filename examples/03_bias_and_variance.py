@@ -1,7 +1,7 @@
 """Why noise helps: bias and variance of a tree over the amount of noise, as in section 2.4 of Geurts (2001).
 
-Fifty trees are grown on fifty samples of 300 rows of waveform, and each is asked with more and more noise. The
-variance of the probabilities falls at once; their bias grows much later. In between lies the noise to have.
+Fifty trees are grown on fifty samples of 300 rows of waveform, and each predicts with more and more noise. The
+variance of the probabilities falls at once; their bias grows much later. The best amount of noise lies in between.
 """
 
 import matplotlib
@@ -24,7 +24,7 @@ study = bias_variance_study(
     values=[0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6],
     n_sets=50,
     set_size=300,
-    refit=False,  # noise is added when the query comes: the trees stay
+    refit=False,  # noise is added to queries: the trees do not change
     random_state=0,
 )
 for noise, decisions, probabilities in zip(study.values, study.decisions, study.probabilities, strict=True):

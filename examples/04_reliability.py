@@ -1,7 +1,7 @@
-"""What is a probability worth? A tree, an ordinary forest and petiole's forest read handwritten digits.
+"""Reliability of a tree, an ordinary forest and petiole's forest on handwritten digits.
 
-All 1,797 digits are judged by models that have not seen them. Of the rows of which a model says "80 %", 80 % should be
-what it says they are. The picture puts what was said beside what happened.
+All 1,797 digits are predicted by models that have not seen them. Of the rows for which a model predicts a class with
+80 %, 80 % should be of that class. The picture shows the observed share against the predicted probability.
 """
 
 import matplotlib
@@ -26,10 +26,10 @@ BINS = np.linspace(0, 1, 11)
 
 
 def draw(ax, counts_ax, said, right, colour):
-    """The share of right answers, and the number of answers, by what was said."""
+    """The share of correct predictions, and their number, by the predicted probability."""
     place = np.clip(np.digitize(said, BINS) - 1, 0, 9)
     counts = np.bincount(place, minlength=10)
-    shown = counts >= 5  # the share of four rows says little
+    shown = counts >= 5  # the share in four rows is too uncertain
     happened = np.bincount(place, weights=right, minlength=10)[shown] / counts[shown]
     ax.bar((BINS[:-1] + 0.05)[shown], happened, width=0.085, color=colour, alpha=0.85)
     ax.plot([0, 1], [0, 1], color="#333333", linestyle="--", linewidth=1)
@@ -48,8 +48,8 @@ for column, (name, (model, colour)) in enumerate(MODELS.items()):
     print(f"{name:16}  accuracy {accuracy:.3f}  log-loss {loss:.3f} bits  calibration error {error:.3f}")
     draw(axes[0, column], axes[1, column], proba.max(axis=1), proba.argmax(axis=1) == y, colour)
     axes[0, column].set_title(f"{name}\nlog-loss {loss:.2f} bits, calibration error {error:.2f}", fontsize=11)
-    axes[1, column].set_xlabel("what the model says of its answer")
-axes[0, 0].set_ylabel("how often it is right")
+    axes[1, column].set_xlabel("predicted probability")
+axes[0, 0].set_ylabel("share that is right")
 axes[1, 0].set_ylabel("digits")
 axes[0, 0].set_xlim(0, 1)
 axes[0, 0].set_ylim(0, 1.02)

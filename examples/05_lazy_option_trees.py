@@ -16,7 +16,7 @@ import numpy as np
 
 from petiole import BaggedPETClassifier, LazyOptionTreesClassifier
 
-DISTANCE = 0.5  # of the means; the paper does not say
+DISTANCE = 0.5  # of the means; the paper does not give it
 ROWS = 200 if "PETIOLE_QUICK" in os.environ else 1000
 
 

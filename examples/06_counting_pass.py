@@ -1,6 +1,6 @@
-"""Trees of 10,000 rows each, and leaves that count all rows: log-loss as the data outgrows what a tree is grown on.
+"""Trees grown on 10,000 rows each, with leaves that count all rows: log-loss as the data grow.
 
-Each of 32 trees is grown on one shard, however many there are; then every row is counted at the leaves of all trees.
+Each of 32 trees is grown on one shard; then every row is counted at the leaves of all trees.
 """
 
 import os

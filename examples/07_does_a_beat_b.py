@@ -27,7 +27,7 @@ ESTIMATORS = {
 
 
 def data_sets():
-    """Names and data: four real ones, and made-up ones of all kinds."""
+    """Names and data: four real ones, and generated ones of several kinds."""
     for name, load in (
         ("iris", load_iris),
         ("wine", load_wine),

@@ -1,7 +1,7 @@
-"""Pictures of probabilities and decisions: which of three forests tells the truth, and what does it bring?
+"""Pictures of probabilities and decisions: which of three forests is calibrated, and what its decisions earn.
 
-Random forests on the breast cancer data, as they are, with isotonic calibration, and petiole's. All rows are judged by
-models that have not seen them. One picture with everything, and one for each part.
+The forests are scikit-learn's on the breast cancer data, without and with isotonic calibration, and petiole's. All rows
+are predicted by models that have not seen them. There is one picture with everything, and one for each part.
 """
 
 import os
@@ -43,14 +43,14 @@ proba = {name: cross_val_predict(model, X, y, cv=5, method="predict_proba") for 
 # A second test costs 1. It finds an overlooked tumour, which is worth 20.
 second_test = {"amounts": 20, "cost": 1}
 
-# Data that were made up, of which the truth is known: 4,000 rows to learn from and 1,000 to look at.
+# Generated data, whose true probabilities are known: 4,000 rows to train and 1,000 to test.
 rng = np.random.default_rng(0)
 Z = rng.normal(size=(5000, 6))
 truth = 1 / (1 + np.exp(2 - 1.5 * Z[:, 0] - np.sin(3 * Z[:, 1]) + Z[:, 2] * Z[:, 3]))
 label = np.where(rng.random(5000) < truth, "yes", "no")
 Z_new, label_new, truth_new = Z[4000:], label[4000:], np.column_stack([1 - truth, truth])[4000:]
 
-# Raw scores of a tree, and what smoothing and curtailment make of them, as in Zadrozny & Elkan's figures 1 and 3.
+# Raw scores of a tree, and scores after smoothing and curtailment, as in Zadrozny & Elkan's figures 1 and 3.
 tree = PETClassifier(smoothing="raw", min_samples_leaf=5).fit(Z[:4000], label[:4000])
 smoothed = {
     "smoothing": tree.with_smoothing(MEstimate(m=50)),
@@ -61,7 +61,7 @@ learners["ProbabilityForestClassifier"].fit(Z[:4000], label[:4000])
 
 
 def draw(ax=None):
-    """Each kind of picture, on axes that are given or in a figure of its own."""
+    """Each kind of picture, on given axes or in its own figure."""
     panels = iter([None] * 8 if ax is None else ax.flat)
     return {
         "reliability": ReliabilityDisplay.from_predictions(y, proba, n_bins=5, ax=next(panels)),

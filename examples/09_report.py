@@ -1,8 +1,8 @@
-"""A report for people who decide: which probabilities to trust, and what decisions by them cost.
+"""A report for decision makers: which method has the best probabilities, and what decisions cost.
 
-Tumours of the breast, measured under the microscope. To send a patient with a malignant one home is taken to be twenty
-times as bad as to call a healthy one back. The report is one file, report.html: open it in a browser, change the costs,
-move the threshold, walk through the tree.
+The rows are breast tumours, measured under the microscope. Sending a patient with a malignant tumour home is taken to
+be twenty times as bad as calling a healthy one back. The report is a single file, report.html: open it in a browser,
+change the costs, move the threshold, click through the tree.
 """
 
 import numpy as np

@@ -16,7 +16,7 @@ from petiole.scoring import batch_scorer
 iris = load_iris(as_frame=True)
 plants = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
 
-# On a cluster: a place that all workers can read.
+# On a cluster: a path that all workers can read.
 path = Path(tempfile.mkdtemp()) / "iris.petiole"
 ProbabilityForestClassifier(32, random_state=0).fit(plants, iris.target_names[iris.target]).save(path)
 

@@ -15,7 +15,7 @@ from petiole.scoring import batch_scorer
 iris = load_iris(as_frame=True)
 plants = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
 
-# On a cluster: a place that all workers can read.
+# On a cluster: a path that all workers can read.
 path = Path(tempfile.mkdtemp()) / "iris.petiole"
 ProbabilityForestClassifier(32, random_state=0).fit(plants, iris.target_names[iris.target]).save(path)
 
@@ -23,7 +23,7 @@ score = batch_scorer(path)  # this is what is sent to the workers, not the model
 
 
 def with_probabilities(batch: dict[str, Any]) -> dict[str, Any]:
-    """The batch as Ray gives it, a dict of arrays, and the probabilities beside it."""
+    """The batch, a dict of arrays, with the probabilities added."""
     return {**batch, **score(batch)}
 
 

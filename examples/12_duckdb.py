@@ -24,7 +24,7 @@ score = batch_scorer(path)
 
 
 def probability_of_virginica(sepal_length: Any, sepal_width: Any, petal_length: Any, petal_width: Any) -> Any:
-    """DuckDB gives some two thousand rows at a time, each column as an Arrow array, and wants one back."""
+    """DuckDB passes about two thousand rows at a time, each column as an Arrow array, and expects one array."""
     columns = (sepal_length, sepal_width, petal_length, petal_width)
     return score(pa.table(columns, names=plants.columns.tolist()))["proba_virginica"]
 

@@ -7,7 +7,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from petiole import comparison, conformal, datasets, decisions, metrics, smoothing
+    from petiole import comparison, conformal, datasets, decisions, metrics, monitoring, smoothing
     from petiole._classifiers.bagging import BaggedPETClassifier
     from petiole._classifiers.boosted import BoostedPETClassifier
     from petiole._classifiers.constant import ConstantClassifier
@@ -48,6 +48,7 @@ __all__ = [
     "from_sklearn",
     "load",
     "metrics",
+    "monitoring",
     "smoothing",
     "trees_from_sklearn",
 ]

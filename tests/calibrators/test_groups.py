@@ -11,7 +11,7 @@ import naive_groups as naive
 import petiole
 from petiole import BaggedPETClassifier, OOBCalibratedClassifier
 from petiole.calibrators import GroupCalibrator
-from petiole.calibrators._groups import SEARCH, _GroupLoss
+from petiole.calibrators._groups import SEARCH, GroupLoss
 from petiole.calibrators._residual_tree import CodesOf, grow_residual_tree
 from petiole.metrics import calibration_by_group, log_loss
 
@@ -74,7 +74,7 @@ def test_slopes_of_the_loss_are_right():
     from petiole.calibrators._groups import _membership
 
     members = _membership(model.columns_.read(table), model.columns_, None, model.kept_)
-    loss = _GroupLoss(members, np.log(proba), y, np.ones(60), np.full(members.shape[1], 0.7))
+    loss = GroupLoss(members, np.log(proba), y, np.ones(60), np.full(members.shape[1], 0.7))
     point = np.random.default_rng(0).normal(scale=0.1, size=loss.ridges.size)
     slopes = approx_fprime(point, lambda x: loss(x)[0], 1e-7)
     np.testing.assert_allclose(loss(point)[1], slopes, atol=1e-6)

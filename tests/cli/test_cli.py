@@ -554,6 +554,79 @@ def test_progress_appears_after_a_while_and_tells_the_time_left(monkeypatch):
     assert stderr.getvalue() == "half: 20%, 48 s left\n"
 
 
+def test_work_of_unknown_length_says_how_long_it_has_taken(monkeypatch):
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    now = [0.0]
+    monkeypatch.setattr("petiole.cli.progress.time.monotonic", lambda: now[0])
+    waiting = Waiting("fitting")
+    waiting.start(0)
+    for seconds in (1.0, 11.0, 15.0, 22.0):
+        now[0] = seconds
+        waiting.reach(seconds)
+    waiting.stop()
+    assert stderr.getvalue() == "fitting: 11 s so far\nfitting: 22 s so far\n"
+
+
+def test_the_time_of_a_fit_is_estimated_from_a_few_of_its_rows(monkeypatch):
+    from petiole.cli import methods
+    from petiole.cli.methods import make_model
+
+    fitted = []
+    real = petiole.PETClassifier.fit
+    monkeypatch.setattr(
+        petiole.PETClassifier, "fit", lambda self, X, y, **more: fitted.append(len(X)) or real(self, X, y, **more)
+    )
+    monkeypatch.setattr(methods, "_is_watched", lambda X: True)
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(9600, 3)), random.integers(0, 2, 9600)
+    assert methods._expected_seconds(make_model("pet", (), 0, 1), X, y, np.ones(9600)) > 0
+    assert fitted == [300]
+    assert methods._expected_seconds(make_model("pet", (), 0, 1), X[:4000], y[:4000], None) == 0.0 and len(fitted) == 1
+
+
+COMMANDS = [
+    *("compare", "fit", "predict", "evaluate", "explain", "update", "info", "export", "reproduce"),
+    *("datasets list", "datasets describe", "datasets write", "datasets fetch"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_eighty_columns_and_says_what_each_option_is(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    told = run(*command.split(), "--help").stdout
+    lines = told.splitlines()
+    assert max(map(len, lines)) <= 80
+    options = [line for line in lines if line.startswith("│ --") or line.startswith("│ *  --")]
+    assert options
+    for line in options:
+        words = line.strip("│ ").split()
+        assert words[-1] and "…" not in line  # nothing is cut off
+        assert "<bool>" not in words or words[0] == "--help"  # flags have no value
+        assert len(line.strip("│ ")) > len(words[0]) + 8, line  # there is help beside it
+    positions = [told.find(f"─ {title} ─") for title in ("Options", "Columns", "Output", "Run")]
+    assert positions[0] >= 0
+
+
+def test_the_options_that_commands_share_read_alike(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+    def names(command):
+        return set(re.findall(r"^│ (?:\*  )?(--[a-z-]+)", run(command, "--help").stdout, re.MULTILINE))
+
+    cells = {"--id", "--drop", "--missing", "--encoding", "--separator", "--decimal", "--thousands"}
+    labels = cells | {"--target", "--weight", "--drop-missing-target"}
+    assert labels <= names("update")
+    assert labels | {"--target-bins"} <= names("evaluate")
+    for command in ("compare", "fit"):
+        assert labels | {"--target-bins", "--nominal", "--numeric"} <= names(command), command
+    assert cells <= names("predict") and not {"--target", "--weight"} & names("predict")
+    own = {"--methods", "--with", "--test", "--folds", "--repeats", "--save", "--report", "--by", "--output", "--costs"}
+    assert own <= names("compare")
+
+
 def test_a_bar_on_a_terminal(monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):

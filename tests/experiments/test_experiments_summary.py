@@ -28,8 +28,8 @@ def test_comparisons_without_scores_or_tests_are_counted():
 def test_the_page_adds_up_and_lists_what_is_not_run():
     text = render({"first-2001": [TESTED], "second-2002": [UNTESTED], "third-2003": None, "study": []})
     assert (
-        "**Of 5 published comparisons in which the printed scores of two methods differ,  3 point the same way here.**"
-        in text
+        "**Of 5 published comparisons in which the printed scores of two methods differ, 3 have the same better method "
+        "here.**" in text
     )
     assert "| [first-2001](first-2001.md) | 1 of 2 (50%) | 1 of 2 | 1 |" in text
     assert "| [second-2002](second-2002.md) | 2 of 3 (67%) | no tests |  |" in text

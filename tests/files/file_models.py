@@ -27,6 +27,7 @@ from petiole import (
 from petiole import calibrators as maps
 from petiole.conformal import ConformalClassifier
 from petiole.decisions import ExpectedProfitClassifier
+from petiole.monitoring import remember
 from petiole.smoothing import HDP, HGS, Curtailment, Laplace, MBranch, MEstimate, PerLevel
 
 
@@ -92,6 +93,11 @@ def _calibrator(calibrator, n_classes=3):
     y = np.array(["a", "b", "c"])[y]
     columns = (scores,) if isinstance(calibrator, maps.GroupCalibrator) else ()
     return calibrator.fit(scores, y, *columns), scores
+
+
+def _monitored():
+    X, y = mixed()
+    return remember(BaggedPETClassifier(12, random_state=0).fit(X, y), X, y), X
 
 
 def _from_sklearn():
@@ -228,6 +234,7 @@ MAKERS = {
         OOBCalibratedClassifier(BaggedPETClassifier(12, random_state=0), method="venn_abers")
     ),
     "oob_calibrated_frozen": lambda: _frozen(lambda model: OOBCalibratedClassifier(model, maps.BinningCalibrator(4))),
+    "monitored": lambda: _monitored(),
     "oob_calibrated_groups": lambda: _mixed(
         OOBCalibratedClassifier(BaggedPETClassifier(12, random_state=0), groups=maps.GroupCalibrator(min_rows=10))
     ),

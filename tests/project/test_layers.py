@@ -24,6 +24,7 @@ LAYERS = [
     {"_dual", "_lazy", "distributed"},
     {"metrics", "decisions", "explanations", "scoring"},
     {"comparison", "conformal", "export"},
+    {"monitoring"},
     {"plotting", "study"},
     {"experiments", "report"},
     {"cli"},

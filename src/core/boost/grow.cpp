@@ -93,7 +93,7 @@ void RowWindows::start(std::vector<RowId>&& rows) {
 }
 
 void RowWindows::divide(std::size_t node, const BoostColumns& columns, int column, const std::vector<std::uint8_t>& right) {
-  const auto [begin, end] = windows_[node];
+  const std::size_t begin = windows_[node].begin, end = windows_[node].end;  // named, since clang 14 captures no bindings
   std::size_t n_left = begin, n_right = 0;
   columns.visit_group(column / BoostColumns::kGroup, [&, lane = column % BoostColumns::kGroup](const auto* words) {
     RowId* const rows = rows_.data();

@@ -95,6 +95,8 @@ class FeatureEncoder(Savable):
         Number of categories of each feature, 0 for a numeric one.
     table_format : dict or None
         How the cells were read, if the table was read from a file.
+    reference : Reference of petiole.monitoring, or None
+        What is kept of the training rows, so that later rows can be compared with them.
 
     Examples
     --------
@@ -112,6 +114,7 @@ class FeatureEncoder(Savable):
         feature_names=checks.none_or(checks.texts),
         columns=checks.list_of(_check_saved_column),
         table_format=maybe(check_table_format),
+        reference=maybe(checks.instance_of("Reference")),
     )
 
     def __init__(self, columns: list[ColumnKind], feature_names: Names, owner: str = "FeatureEncoder") -> None:
@@ -122,6 +125,7 @@ class FeatureEncoder(Savable):
         self.n_features = sum(self.widths)
         self.name_inputs(feature_names)
         self.table_format: dict[str, Any] | None = None
+        self.reference: Any = None
         self.categories: list[Array | None] = [
             column.categories for column, width in zip(columns, self.widths, strict=True) for _ in range(width)
         ]
@@ -171,16 +175,24 @@ class FeatureEncoder(Savable):
     def _saved_state(self) -> dict[str, Any]:
         columns = [_saved_column(column) for column in self.columns]
         state = {"owner": self.owner, "feature_names": self.input_names, "columns": columns}
-        return state if not self.table_format else state | {"table_format": self.table_format}
+        if self.table_format:
+            state["table_format"] = self.table_format
+        if getattr(self, "reference", None) is not None:
+            state["reference"] = self.reference
+        return state
 
     def _check_state(self, state: dict[str, Any]) -> None:
         names = state["feature_names"]
         require(names is None or len(names) == len(state["columns"]), "feature_names: must be one per column")
+        if "reference" in state:
+            encoder = FeatureEncoder([_column_again(column) for column in state["columns"]], names)
+            require(state["reference"].fits(encoder), "reference: must be about the same columns")
 
     def _restore(self, state: dict[str, Any]) -> None:
         columns = [_column_again(column) for column in state["columns"]]
         self.__init__(columns, state["feature_names"], state["owner"])  # type: ignore[misc]
         self.table_format = state.get("table_format")
+        self.reference = state.get("reference")
 
     @property
     def date_parts(self) -> list[str | None]:

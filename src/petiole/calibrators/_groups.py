@@ -330,14 +330,14 @@ class _Problem:
         slopes, intercepts = np.zeros(n_groups), np.zeros((n_groups, n_classes))
         free = n_groups if np.isfinite(penalty) else 1  # the first group are all rows
         ridges = np.concatenate([[RIDGE], np.full(free - 1, penalty if free > 1 else 0.0)])
-        loss = _GroupLoss(membership[:, :free], self.logs[rows], self.codes[rows], self.weights[rows], ridges)
+        loss = GroupLoss(membership[:, :free], self.logs[rows], self.codes[rows], self.weights[rows], ridges)
         begin = None if first is None else np.column_stack([first.slopes, first.intercepts])[:free]
         found = loss.minimum(begin, search)
         slopes[:free], intercepts[:free] = found[:, 0], found[:, 1:]
         return GroupMap(slopes, intercepts, self.floor)
 
 
-class _GroupLoss:
+class GroupLoss:
     """The mean log-loss in nats of the corrections, with their penalties; a row of the unknowns per group."""
 
     def __init__(self, membership: Membership, logs: Floats, codes: Codes, weights: Floats, ridges: Floats) -> None:

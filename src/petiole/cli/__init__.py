@@ -16,6 +16,7 @@ from petiole.cli.commands.explain import explain
 from petiole.cli.commands.export import export
 from petiole.cli.commands.fit import fit
 from petiole.cli.commands.info import info
+from petiole.cli.commands.monitor import monitor
 from petiole.cli.commands.predict import predict
 from petiole.cli.commands.reproduce import reproduce
 from petiole.cli.commands.update import update
@@ -31,7 +32,7 @@ app = typer.Typer(
     help="Class probabilities people can act on, from decision trees and their ensembles.",
     epilog="To try it: petiole compare iris",
 )
-for command in (compare, fit, predict, evaluate, explain, update, info, export, reproduce):
+for command in (compare, fit, predict, evaluate, explain, update, monitor, info, export, reproduce):
     app.command(rich_help_panel="Commands")(command)
 app.add_typer(data_sets.app, name="datasets", rich_help_panel="Commands")
 
@@ -47,7 +48,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Class probabilities people can act on, from decision trees and their ensembles."""

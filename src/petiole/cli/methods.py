@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from petiole._classifiers.sizing import finest_growth
-from petiole._forest.plan import n_trees_of
 from petiole._validation import thread_count
 from petiole.cli.errors import WrongInput, nearest_of
 from petiole.cli.io.labelled import Labelled
@@ -21,7 +20,8 @@ from petiole.cli.io.model_columns import find_encoder, with_inner_classifiers
 from petiole.cli.progress import expecting
 
 MANY_CELLS = 1_000_000
-TRIAL_SHARE = 32  # one tree of this many is grown to estimate the time of all
+MANY_ROWS = 5_000  # a fit to fewer is short
+TRIAL_SHARE = 32  # one row of so many is fitted to estimate the time of all
 
 
 @dataclass(frozen=True)
@@ -89,30 +89,47 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
     """Fit a model and return the seconds that it took."""
     X, y = table.X, table.y
     arguments = {} if table.weights is None else {"sample_weight": table.weights}
-    expected = 0.0 if quiet else _expected_seconds(model, X, y, arguments)
+    expected = 0.0 if quiet else _expected_seconds(model, X, y, table.weights)
     started = time.perf_counter()
     with expecting("fitting", expected, quiet):
         model.fit(X, y, **arguments)
     if isinstance(X, np.ndarray):
         remember_names(model, [*table.columns])
     remember_format(model, table.format)
-    return time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    _remember_rows(model, X, y, table.weights)
+    return seconds
 
 
-def _expected_seconds(model: Any, X: Any, y: Any, arguments: dict[str, Any]) -> float:
-    """An estimate of a forest's time from a few of its trees; 0 if unknown."""
+def _remember_rows(model: Any, X: Any, y: Any, weights: Any) -> None:
+    """Let a model keep what petiole monitor and a model card need to know of its rows."""
+    from petiole.monitoring import remember
+
+    if find_encoder(model) is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            remember(model, X, y, weights)
+
+
+def _expected_seconds(model: Any, X: Any, y: Any, weights: Any) -> float:
+    """An estimate of the time of a fit from that of a few of the rows; 0 if it is short or unknown."""
     from sklearn.base import clone
+    from sklearn.utils import _safe_indexing
 
-    n_trees = n_trees_of(model) if hasattr(model, "n_estimators") else 0
-    if n_trees < TRIAL_SHARE or not _is_watched(X):
+    n = len(X)
+    if n < MANY_ROWS or not _is_watched(X):
         return 0.0
-    few = n_trees // TRIAL_SHARE
-    settings = finest_growth(model, len(X)) if getattr(model, "sizes_trees", False) else {}
+    few = np.arange(0, n, TRIAL_SHARE)
+    settings = finest_growth(model, n) if getattr(model, "sizes_trees", False) else {}
     started = time.perf_counter()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), expecting("estimating the time of the fit", 0.0, quiet=False):
         warnings.simplefilter("ignore")
-        clone(model).set_params(**settings | {"n_estimators": few}).fit(X, y, **arguments)
-    return (time.perf_counter() - started) * n_trees / few
+        given = {} if weights is None else {"sample_weight": weights[few]}
+        try:
+            clone(model).set_params(**settings).fit(_safe_indexing(X, few), y[few], **given)
+        except ValueError:  # some of the rows need not have what all have, such as several classes
+            return 0.0
+    return (time.perf_counter() - started) * n / len(few)
 
 
 def _is_watched(X: Any) -> bool:

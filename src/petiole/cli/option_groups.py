@@ -101,7 +101,11 @@ class SetOptions:
     sets_per_class: Annotated[
         bool,
         typer.Option(
-            "--sets-per-class", help="Calibrate the sets class by class.", rich_help_panel=SETS, show_default=False
+            "--sets-per-class",
+            metavar="",
+            help="Calibrate the sets class by class.",
+            rich_help_panel=SETS,
+            show_default=False,
         ),
     ] = False
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 COLUMNS, OUTPUT, RUN = "Columns", "Output", "Run"
+FLAG = ""  # the value of an option that has none: help says nothing about it
 
 Data = Annotated[
     str,
@@ -108,7 +109,9 @@ Separator = Annotated[
 ]
 DropMissingTarget = Annotated[
     bool,
-    typer.Option("--drop-missing-target", help="Leave out rows without a class.", rich_help_panel=COLUMNS),
+    typer.Option(
+        "--drop-missing-target", metavar=FLAG, help="Leave out rows without a class.", rich_help_panel=COLUMNS
+    ),
 ]
 TargetBins = Annotated[
     str | None,
@@ -153,5 +156,10 @@ Jobs = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random numbers.", rich_help_panel=RUN)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary, progress or notes.", rich_help_panel=RUN)]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", metavar=FLAG, help="Print no summary, progress or notes.", rich_help_panel=RUN),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", metavar=FLAG, help="Write JSON to standard output.", rich_help_panel=OUTPUT)
+]

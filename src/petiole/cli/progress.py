@@ -93,9 +93,12 @@ class Waiting:
 
     def _write_line_at_times(self) -> None:
         now = time.monotonic()
-        if now - self._started < PATIENCE or now - self._last_line < SECONDS_BETWEEN_LINES or not self._total:
+        if now - self._started < PATIENCE or now - self._last_line < SECONDS_BETWEEN_LINES:
             return
         self._last_line = now
+        if not self._total:
+            print(f"{self._what}: {now - self._started:.0f} s so far", file=sys.stderr, flush=True)
+            return
         share = min(1.0, self._done / self._total)
         shows_time = self._tells_time or not share
         left = "" if shows_time else f", {(now - self._started) * (1 - share) / share:.0f} s left"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from petiole._table.number_texts import MISSING_LABELS
 from petiole.cli.errors import WrongInput
+from petiole.cli.io.batches import open_batches
 from petiole.cli.io.labelled import NAMED_TARGET, Roles
 from petiole.cli.io.model_columns import ModelColumn, Names, find_encoder
 from petiole.cli.io.sources import Source, find_source
 from petiole.cli.scoring import Scored, Scorer
+from petiole.cli.screen import note
 
 MISSING = -1  # the code of a missing label
 
@@ -28,16 +30,28 @@ class Truths:
     proba: NDArray[np.float64]
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None
+    kept: dict[str, list[str | None]] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """All rows of a file: inputs of the model, labels and weights if there are any, and the values to sort them by."""
+
+    table: Any
+    labels: NDArray[Any] | None
+    weights: NDArray[np.float64] | None
+    time: NDArray[Any] | None
 
 
 class LabelledRows:
     """Reads rows with labels for a model; the target is the one of the model's fit unless the user names another."""
 
-    def __init__(self, model: Any, data: str, roles: Roles) -> None:
+    def __init__(self, model: Any, data: str, roles: Roles, *, keep: Sequence[str] = (), ask: bool = True) -> None:
+        self._keep, self._ask = keep, ask
         self._source = find_source(data)
         self._target = _target(roles, self._source, model)
         self._roles = dataclasses.replace(roles, target=self._target)
-        others = [name for name in (self._target, roles.weight) if name]
+        others = [name for name in (self._target, roles.weight, *keep) if name]
         self._scorer = Scorer(model, self._source, self._roles, others)
         self._columns = self._scorer.columns
         self._classes = model.classes_
@@ -46,6 +60,10 @@ class LabelledRows:
         self._bins = roles.bins or self._columns.format.target_bins
         self._n_read = 0
         self.n_left_out = 0  # rows without a class
+
+    def require(self, option: str, name: str) -> None:
+        """Raise unless the file has a column that an option names."""
+        self._scorer.require(option, name)
 
     @property
     def names(self) -> list[str] | None:
@@ -59,7 +77,7 @@ class LabelledRows:
     def __call__(self, quiet: bool) -> Iterator[Truths]:
         """Yield the rows, batch by batch."""
         known = None if self._roles.weight else _weights_of_name(self._source)
-        for scored in self._scorer(quiet):
+        for scored in self._scorer(quiet, ask=self._ask):
             codes, kept = self._labels(scored.batch.texts(self._target))
             weights = self._weights(scored)
             if known is not None:
@@ -67,7 +85,8 @@ class LabelledRows:
             self._n_read += len(kept)
             self.n_left_out += int((~kept).sum())
             weights = weights if weights is None else weights[kept]
-            yield Truths(_some(scored.table, kept), scored.proba[kept], self._classes[codes[kept]], weights)
+            texts = {name: np.array(scored.batch.texts(name), dtype=object)[kept].tolist() for name in self._keep}
+            yield Truths(_some(scored.table, kept), scored.proba[kept], self._classes[codes[kept]], weights, texts)
 
     def _labels(self, texts: list[str | None]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The codes of the labels, and which rows have one."""
@@ -107,6 +126,64 @@ class LabelledRows:
                 "--drop-missing-target"
             )
         return WrongInput(f"--target {target}: row {row} of {label} has {text!r}, but the model's classes are {known}")
+
+
+def read_all(model: Any, data: str, roles: Roles, time: str | None, quiet: bool) -> AllRows:
+    """All rows of a file for a model, with labels if the file has the column of the target."""
+    keep = [time] if time else []
+    source = find_source(data)
+    if roles.target is None and not source.is_name and not _has_target(model, source, roles):
+        scorer = Scorer(model, source, roles, [name for name in (roles.weight, time) if name])
+        for name, option in ((time, "--time"),):
+            if name:
+                scorer.require(option, name)
+        parts = list(scorer(quiet, ask=False))
+        weights = [part.batch.values(roles.weight, ModelColumn(None), scorer.columns) for part in parts if roles.weight]
+        known = np.concatenate([one.values for one in weights]) if weights else None  # type: ignore[union-attr]
+        times = [text for part in parts for text in (part.batch.texts(time) if time else ())]
+        return AllRows(stacked([part.table for part in parts]), None, known, _sortable(times) if time else None)
+    rows = LabelledRows(model, data, roles, keep=keep, ask=False)
+    if time:
+        rows.require("--time", time)
+    found = list(rows(quiet))
+    for line in rows.notes():
+        note(line, quiet)
+    labels = np.concatenate([part.labels for part in found])
+    weights_of = [part.weights for part in found if part.weights is not None]
+    times = [text for part in found for text in part.kept.get(time or "", ())]
+    return AllRows(
+        stacked([part.table for part in found]),
+        labels,
+        np.concatenate(weights_of) if weights_of else None,
+        _sortable(times) if time else None,
+    )
+
+
+def _has_target(model: Any, source: Source, roles: Roles) -> bool:
+    """Whether a file has the column that the model was fitted to."""
+    target = target_of(model)
+    if target is None:
+        return False
+    return target in open_batches(source, roles.signs.separator, roles.encoding).columns
+
+
+def _sortable(texts: list[str | None]) -> NDArray[Any]:
+    """Numbers if all texts are, else the texts: dates from the year down sort as they should."""
+    try:
+        return np.array([float(text or "nan") for text in texts])
+    except ValueError:
+        return np.array([text or "" for text in texts])
+
+
+def stacked(tables: Sequence[Any]) -> Any:
+    """Tables with the same columns as one."""
+    if len(tables) == 1:
+        return tables[0]
+    if all(isinstance(table, np.ndarray) for table in tables):
+        return np.concatenate(tables)
+    import narwhals.stable.v2 as nw
+
+    return nw.concat([nw.from_native(table) for table in tables], how="vertical").to_native()
 
 
 def target_of(model: Any) -> str | None:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from petiole._classifiers.ensemble import ForestClassifier, training_again
 from petiole._classifiers.oob_calibrated import OOBCalibratedClassifier
 from petiole._estimates.asking import OutOfBagRows
 from petiole._forest.plan import find_rows, plans_of
 from petiole._table.columns import Floats
+from petiole._table.frames import settled
 from petiole.decisions import CostSensitiveClassifier
 
 # petiole's ensembles, scikit-learn's forests, and boosted trees keep them under these names.
@@ -60,7 +62,7 @@ def honest_probabilities(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     model = _inner(estimator)
     if isinstance(model, OOBCalibratedClassifier):
         proba = honest_probabilities(model.estimator_, X, y, sample_weight)
-        return None if proba is None else _recalibrated(model, proba)
+        return None if proba is None else _recalibrated(model, proba, X)
     if isinstance(model, CostSensitiveClassifier):
         return honest_probabilities(model.estimator_, X, y, sample_weight)
     for name in KEPT_AS:
@@ -71,12 +73,15 @@ def honest_probabilities(estimator: Any, X: Any, y: Any, sample_weight: Any) -> 
     return None
 
 
-def _recalibrated(model: OOBCalibratedClassifier, proba: Floats) -> Floats:
-    """Out-of-bag probabilities after the map that was learned from them."""
+def _recalibrated(model: OOBCalibratedClassifier, proba: Floats, X: Any) -> Floats:
+    """Out-of-bag probabilities after the maps that were learned from them."""
     known = ~np.isnan(proba[:, 0])
     mapped = np.full(proba.shape, np.nan)
     if known.any():
         mapped[known] = model.calibrator_.predict(proba[known])
+    if known.any() and "group_calibrator_" in vars(model):
+        rows = _safe_indexing(settled(X), np.flatnonzero(known))
+        mapped[known] = model.group_calibrator_.predict(mapped[known], rows)
     return mapped
 
 

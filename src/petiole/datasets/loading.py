@@ -37,8 +37,8 @@ def load(name: str) -> Loaded:
     Examples
     --------
     >>> X, y, description = load("sklearn-iris")
-    >>> X.shape, y[0]
-    ((150, 4), np.str_('setosa'))
+    >>> X.shape, str(y[0])
+    ((150, 4), 'setosa')
     >>> print(description)
     sklearn-iris: 150 rows, 4 features (numeric), 3 classes
     """

@@ -118,7 +118,8 @@ def explain(
     names = encoder.feature_names or [f"x{j}" for j in range(encoder.n_features)]
     data = _cells(matrix, encoder.categories)
     classes = np.asarray(model.classes_).tolist()
-    return Explanation(values, base, data, [str(name) for name in names], classes, output, method, errors)
+    texts = [str(name) for name in names]
+    return Explanation(values, base, data, texts, classes, output, method, errors, (matrix, encoder))
 
 
 def is_explainable(model: Any) -> bool:
@@ -156,6 +157,11 @@ def _output(model: Any, inner: Any, output: str, method: str) -> str:
 
 def _estimate_of(inner: Any) -> Any:
     return inner if isinstance(inner, BoostedPETClassifier) else inner._estimate
+
+
+def encoded_answer(model: Any) -> Callable[[npt.NDArray[Any]], Floats]:
+    """The probabilities of a model that :func:`explain` takes, as a function of encoded rows."""
+    return _answer_of(model, _explainable(model), "probability")
 
 
 def _answer_of(model: Any, inner: Any, output: str) -> Callable[[npt.NDArray[Any]], Floats]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from petiole._table.encoder import FeatureEncoder
 from petiole._validation import check_whole
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Explanation:
     output: str
     method: str
     standard_errors: Floats | None = None
+    _read: tuple[npt.NDArray[Any], FeatureEncoder] | None = (
+        None  # the rows encoded, to write cells as the file has them
+    )
 
     def __len__(self) -> int:
         return len(self.values)
@@ -79,7 +83,8 @@ class Explanation:
         errors = None if self.standard_errors is None else self.standard_errors[rows]
         names, classes = self.feature_names, self.class_names
         values, data = self.values[rows], self.data[rows]
-        return Explanation(values, self.base_values, data, names, classes, self.output, self.method, errors)
+        read = None if self._read is None else (self._read[0][rows], self._read[1])
+        return Explanation(values, self.base_values, data, names, classes, self.output, self.method, errors, read)
 
     @property
     def answers(self) -> Floats:
@@ -158,6 +163,9 @@ class Explanation:
 
     def value_text(self, row: int, column: int) -> str:
         """A cell as text."""
+        if self._read is not None:
+            matrix, encoder = self._read
+            return encoder.value_text(column, float(matrix[row, column]))
         value = self.data[row, column]
         if value is None or (isinstance(value, float) and np.isnan(value)):
             return "missing"

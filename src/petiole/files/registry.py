@@ -58,6 +58,7 @@ MODULE_OF = {
     "SplineMap": "petiole.calibrators._splines",
     "VennAbersCalibrator": "petiole.calibrators._venn_abers",
     "VennAbersMap": "petiole.calibrators._venn_abers",
+    "Reference": "petiole.monitoring._reference",
     "ColumnGroups": "petiole._table.groups",
     "GroupCalibrator": "petiole.calibrators._groups",
     "GroupMap": "petiole.calibrators._groups",

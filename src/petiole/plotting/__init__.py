@@ -8,6 +8,7 @@ names to models, or the axes of the first picture. Drawing needs matplotlib: ``p
 from __future__ import annotations
 
 from petiole.comparison import critical_difference_diagram
+from petiole.plotting.column_effects import ColumnEffect, EffectsDisplay, effects
 from petiole.plotting.contributions import BeeswarmDisplay, ContributionBarDisplay, WaterfallDisplay
 from petiole.plotting.cost_curves import CostCurveDisplay
 from petiole.plotting.groups import GroupCalibrationDisplay
@@ -22,8 +23,10 @@ __all__ = [
     "MARKERS",
     "ONE_OF_EACH",
     "BeeswarmDisplay",
+    "ColumnEffect",
     "ContributionBarDisplay",
     "CostCurveDisplay",
+    "EffectsDisplay",
     "GainsDisplay",
     "GroupCalibrationDisplay",
     "LiftDisplay",
@@ -33,5 +36,6 @@ __all__ = [
     "TruthScatterDisplay",
     "WaterfallDisplay",
     "critical_difference_diagram",
+    "effects",
     "smoothing_paths",
 ]

@@ -1,7 +1,8 @@
-"""Write a study as one self-contained HTML page: verdict, scores, charts, costs, and how to repeat it."""
+"""Self-contained HTML pages: a study with scores, charts and costs; what monitoring has found; a model card."""
 
 from __future__ import annotations
 
+from petiole.report.monitoring import write_monitoring
 from petiole.report.writing import write_report
 
-__all__ = ["write_report"]
+__all__ = ["write_monitoring", "write_report"]

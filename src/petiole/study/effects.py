@@ -10,11 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._table.columns import Floats
+from petiole.explanations.effects import MOST_ROWS, dependence
 from petiole.study.data import Table
-
-MOST_ROWS = 200
-MOST_POINTS = 15  # of a numeric column
-MOST_CATEGORIES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,27 +57,14 @@ def effects(model: Any, table: Table, matrix: npt.NDArray[Any], columns: Sequenc
 
 
 def _effect(model: Any, table: Table, rows: npt.NDArray[Any], column: int, known: Floats) -> Effect:
-    points, shares = _points(known, bool(table.is_categorical[column]))
-    copies = np.repeat(rows[np.newaxis], len(points), axis=0)
-    copies[:, :, column] = points[:, np.newaxis]
-    proba = np.zeros((len(points) * len(rows), len(table.classes)))
-    proba[:, model.classes_] = model.predict_proba(copies.reshape(-1, rows.shape[1]))
-    means = proba.reshape(len(points), len(rows), -1).mean(axis=1)
-    categorical = table.is_categorical[column]
-    values: Any = [table.value_text(column, point) for point in points] if categorical else points
+    def ask(matrix: npt.NDArray[Any]) -> Floats:
+        proba = np.zeros((len(matrix), len(table.classes)))
+        proba[:, model.classes_] = model.predict_proba(matrix)
+        return proba
+
+    categorical = bool(table.is_categorical[column])
+    found = dependence(ask, rows, column, known, categorical=categorical)
+    texts = [table.value_text(column, point) for point in found.points.tolist()]
     part = table.encoder.date_parts[column]
-    texts = None if part is None else [table.value_text(column, point) for point in points]
-    return Effect(table.names[column], values, shares, means, texts, part)
-
-
-def _points(known: Floats, categorical: bool) -> tuple[Floats, Floats]:
-    """The most frequent categories, or numbers at equal steps of rank; and the share of rows near each."""
-    distinct, counts = np.unique(known, return_counts=True)
-    if categorical:
-        common = np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]
-        return distinct[common], counts[common] / len(known)
-    if len(distinct) <= MOST_POINTS:
-        return distinct, counts / len(known)
-    points = np.unique(np.quantile(known, np.linspace(0.01, 0.99, MOST_POINTS), method="nearest"))
-    nearest = np.abs(known[:, np.newaxis] - points).argmin(axis=1)
-    return points, np.bincount(nearest, minlength=len(points)) / len(known)
+    values: Any = texts if categorical else found.points
+    return Effect(table.names[column], values, found.shares, found.means, None if part is None else texts, part)

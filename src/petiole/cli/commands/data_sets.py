@@ -95,7 +95,7 @@ def fetch(
         typer.Argument(metavar="[NAMES]...", help="The data sets; by default all.", show_default=False),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Fetch them; without it, the command only lists what it would do.")
+        bool, typer.Option("--yes", metavar="", help="Fetch them; without it, the command only lists what it would do.")
     ] = False,
     quiet: options.Quiet = False,
     json: options.AsJson = False,

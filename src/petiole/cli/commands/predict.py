@@ -47,6 +47,7 @@ def predict(
         bool,
         typer.Option(
             "--decide",
+            metavar="",
             help="Add a decision: the cheapest with --costs, else by --threshold, else the most probable class.",
         ),
     ] = False,

@@ -34,7 +34,9 @@ def reproduce(
         str | None,
         typer.Option("--methods", metavar="A,B", help="Names separated by commas; all by default.", show_default=False),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Run only a few trials: minutes instead of hours.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", metavar="", help="Run only a few trials: minutes instead of hours.")
+    ] = False,
     database: Annotated[
         str, typer.Option("--database", metavar="FILE", help="The database of finished cells.")
     ] = "petiole-experiments.sqlite",
@@ -48,7 +50,7 @@ def reproduce(
         ),
     ] = None,
     page_only: Annotated[
-        bool, typer.Option("--page-only", help="Write the page from the database and compute nothing.")
+        bool, typer.Option("--page-only", metavar="", help="Write the page from the database and compute nothing.")
     ] = False,
     engine: Annotated[
         str, typer.Option("--engine", metavar="NAME", help="How cells are computed: processes or dask.")

@@ -109,7 +109,7 @@ class Agreement:
     n : int
         Comparisons of two methods.
     n_signs, same_sign : int
-        Those that print tells apart, and those of them with the same better method here, significant or not.
+        Those whose printed scores differ, and those of them with the same better method here, significant or not.
     n_marks : int
         Those with a test of significance in the paper.
     same_mark, opposite_mark : int

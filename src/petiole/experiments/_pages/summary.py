@@ -1,4 +1,4 @@
-"""The page over all papers: how many of their comparisons point the same way here."""
+"""The page over all papers: how many of their comparisons agree here."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _draw(run: Mapping[str, list[Agreement]], path: Path) -> bool:
     axes.axvline(0.5, color="grey", linestyle=":", zorder=3)
     axes.set(xlim=(0, 1), ylim=(len(run) - 0.5, -0.5), yticks=[])
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %\n(chance)", "75 %", "100 %"], fontsize=8)
-    axes.set_title("published comparisons that point the same way here", fontsize=10)
+    axes.set_title("published comparisons with the same better method here", fontsize=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_picture(path, figure, dpi=110)

@@ -311,7 +311,7 @@ def _data_table(results: Results) -> str:
         parts = ("growing", sizes.grow), ("pruning", sizes.prune), ("test", sizes.test)
         cells = [f"{published.cell(PRINTED[name], column)} / {ours}" for column, ours in parts]
         remark = "the last rows: the test file at UCI" if sizes.test_is_last else "drawn at random, once"
-        rows.append([name, "drawn anew" if sizes.source == "two-norm" else sizes.source, *cells, remark])
+        rows.append([name, "generated" if sizes.source == "two-norm" else sizes.source, *cells, remark])
     return as_markdown(["data set", "from", "growing, published / ours", "pruning", "test", "test set"], rows)
 
 

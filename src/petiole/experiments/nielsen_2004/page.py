@@ -79,7 +79,7 @@ def write(database: str | os.PathLike[str], page: str | os.PathLike[str]) -> Pat
 
 
 def agreements(database: str | os.PathLike[str]) -> list[Agreement]:
-    """Tables 2 and 6: of each metric, which comparisons point the same way."""
+    """Tables 2 and 6: of each metric, which comparisons agree."""
     return _agreements(_read(database))
 
 

@@ -242,9 +242,9 @@ def _protocol(scores: str) -> str:
         "by log-loss in five folds. TabPFN v1 takes sets of at most 1,000 rows, 100 columns and 10 classes, and "
         "categories as numbers. The flagship v1 is `ProbabilityForestClassifier` with the leaf statistics of its "
         "forests alone.",
-        "- **Columns**: boosting, YDF, EBM and petiole are told which columns are categorical. scikit-learn's forests "
-        "and logistic regression get them one-hot, a missing value being one more value. Missing numbers go to all "
-        "methods as they are, but for logistic regression: medians, and a column that marks them.",
+        "- **Columns**: for boosting, YDF, EBM and petiole, categorical columns are declared as such. scikit-learn's "
+        "forests and logistic regression get them one-hot encoded, with a missing value as one more value. Missing "
+        "numbers are passed to all methods except logistic regression, which gets medians and an indicator column.",
         f"- **Cost**: processor time of one thread. A cell that takes more than {TIME_LIMIT / 60:.0f} minutes is "
         "ended, and the other splits of that method on that data set are not begun.",
         f"- **Again, or further**: [the scores of all cells]({scores}) are a text file. `python -m petiole reproduce "

@@ -290,8 +290,9 @@ def _protocol(study: MethodScores) -> str:
         "- **Methods** have their defaults. Single trees are C4.4 with a leaf estimator, or C4.5 with its pruning; "
         "`dual` is dual perturb-and-combine over C4.4 with Laplace, and over EB-PETs. petiole's ensembles have 128 "
         "trees, the probability forest 256, scikit-learn's forest 100, and its calibrated ones 5 × 100 (five folds).",
-        "- **Columns**: petiole is told which ones are categorical, and so is gradient boosting; scikit-learn's "
-        "forests get them one-hot, a missing value being one more value. Missing numbers go to all methods as "
+        "- **Columns**: for petiole and gradient boosting, categorical columns are declared as such; scikit-learn's "
+        "forests get them one-hot encoded, with a missing value as one more value. Missing numbers go to all methods "
+        "as "
         "they are.",
         "- **Time** is processor time with one thread, of fit and prediction together unless said otherwise.",
     ]

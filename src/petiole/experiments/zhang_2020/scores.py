@@ -109,7 +109,7 @@ def published_counts(column: str, rival: str) -> SignTest:
 
 
 def agreements(database: str | os.PathLike[str]) -> list[Agreement]:
-    """The paper's comparisons, and whether ours point the same way."""
+    """The paper's comparisons, and whether ours agree."""
     return agreements_of(read_scores(database))
 
 

@@ -1,0 +1,71 @@
+"""Slow and obvious versions of the sequential tests, of estimated scores and of drift. Nothing of petiole is used."""
+
+from __future__ import annotations
+
+import math
+
+TILTS = {0.125: 0.1, 0.25: 0.5, 0.5: 0.25, 1.0: 0.15}
+SLOPES = [-0.3, -0.15, 0.15, 0.3]
+STAKES = [0.02, 0.05, 0.1, 0.2, 0.4]
+
+
+def alternatives(n_classes):
+    """Shares, and functions from probabilities to other probabilities."""
+    targets = [1] if n_classes == 2 else list(range(n_classes))
+    found = []
+    for k in targets:
+        for tilt, share in TILTS.items():
+            for sign in (1, -1):
+                found.append((0.8 * share / 2 / len(targets), lambda p, k=k, t=sign * tilt: tilted(p, k, t)))
+    return found + [(0.2 / 4, lambda p, a=a: sharpened(p, a)) for a in SLOPES]
+
+
+def tilted(p, k, theta):
+    raised = [value * math.exp(theta) if i == k else value for i, value in enumerate(p)]
+    return [value / sum(raised) for value in raised]
+
+
+def sharpened(p, a):
+    raised = [value ** (1 + a) for value in p]
+    return [value / sum(raised) for value in raised]
+
+
+def calibration_path(codes, proba, weights):
+    """What all bettors own together after each row."""
+    bettors = [[share, other] for share, other in alternatives(len(proba[0]))]
+    path, largest = [], max(weights)
+    for y, p, w in zip(codes, proba, weights, strict=True):
+        for bettor in bettors:
+            bettor[0] *= 1 + w / largest * (bettor[1](p)[y] / p[y] - 1)
+        path.append(sum(bettor[0] for bettor in bettors))
+    return path
+
+
+def loss_path(losses, promised):
+    """The same for bets on the loss."""
+    wealth, path = [1 / len(STAKES)] * len(STAKES), []
+    for loss in losses:
+        wealth = [own * (1 + stake / promised * (loss - promised)) for own, stake in zip(wealth, STAKES, strict=True)]
+        path.append(sum(wealth))
+    return path
+
+
+def expected_area(p):
+    """The expected area under the ROC curve: pairs of a hit and a miss, each with its probability."""
+    won = total = 0.0
+    for i, one in enumerate(p):
+        for j, other in enumerate(p):
+            pair = one * (1 - other)
+            total += pair
+            won += pair * (1.0 if one > other else 0.5 if one == other or i == j else 0.0)
+    return won / total
+
+
+def distance(one, other):
+    """Jensen-Shannon distance in bits."""
+
+    def divergence(p, q):
+        return sum(a * math.log2(a / b) for a, b in zip(p, q, strict=True) if a > 0)
+
+    middle = [(a + b) / 2 for a, b in zip(one, other, strict=True)]
+    return math.sqrt(max(divergence(one, middle) / 2 + divergence(other, middle) / 2, 0.0))
