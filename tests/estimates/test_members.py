@@ -230,7 +230,7 @@ def members_on(loss, n=4000):
 
 
 @pytest.mark.parametrize(
-    ("loss", "expected"), [(np.inf, 4000), (np.nan, 4000), (0.04, 4000), (0.03, 3000), (0.0, 2000)]
+    ("loss", "expected"), [(np.inf, 4000), (np.nan, 4000), (0.04, 4000), (0.03, 3000), (0.0, 1000)]
 )
 def test_where_the_forest_is_nearly_sure_members_are_fitted_on_fewer_rows(loss, expected):
     rows, (chosen, few) = members_on(loss)

@@ -31,11 +31,13 @@ N_FOLDS = 4
 MANY_ROWS = 5_000
 # Below this log-loss of the forest, in bits, members are fitted on fewer rows in proportion, but not on fewer than
 # ENOUGH_ROWS: where the forest is nearly always sure there is little left to learn.
-NEARLY_SURE, ENOUGH_ROWS = 0.04, 2_000
+NEARLY_SURE, ENOUGH_ROWS = 0.04, 1_000
 # So many rows of each class are taken in any case.
 LEAST_OF_CLASS = 20
 # The work of logistic regressions, and of boosting as rows × scores × rounds, which leaves FEWEST_ROUNDS at least.
 LINEAR_PRODUCTS, BOOSTING_STEPS, FEWEST_ROUNDS = 3_000_000, 60_000_000, 50
+# Searches for the coefficients of kernels, which are many for a few rows, may end a little earlier than others.
+KERNEL_SLOPE = 3e-3
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class TrainingRows(NamedTuple):
 FitMember = Callable[[TrainingRows], CrossFitted | None]
 
 
-def _linear_plan(training: TrainingRows, **features: Any) -> LinearPlan:
-    return LinearPlan(most_products=LINEAR_PRODUCTS, seed=training.seed, **features)
+def _linear_plan(training: TrainingRows, **settings: Any) -> LinearPlan:
+    return LinearPlan(most_products=LINEAR_PRODUCTS, seed=training.seed, **settings)
 
 
 def _fit_linear(training: TrainingRows) -> CrossFitted:
@@ -86,7 +88,7 @@ def _fit_curved(training: TrainingRows) -> CrossFitted | None:
 
 
 def _fit_kernel(training: TrainingRows) -> CrossFitted:
-    plan = _linear_plan(training)
+    plan = _linear_plan(training, slope_left=KERNEL_SLOPE)
     return CrossFitted(fit_kernel_folds(plan, training.rows, training.fold_of).models)
 
 
