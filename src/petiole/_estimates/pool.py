@@ -230,12 +230,21 @@ class PooledComponents:
     # Out of bag.
 
     def unseen_answer(self, n_threads: int) -> UnseenAnswer:
-        statistics = [Statistics.of(part.forest, part.filed, part.components, n_threads) for part in self.parts]
+        components_of = self.unseen_components(n_threads)
 
         def answer(unseen: Sequence[UnseenRows]) -> Floats:
+            return self.pool.combine(components_of(unseen))
+
+        return answer
+
+    def unseen_components(self, n_threads: int) -> Callable[[Sequence[UnseenRows]], list[Floats]]:
+        """Predictions of each component for training rows, by the trees and folds that have not seen them."""
+        statistics = [Statistics.of(part.forest, part.filed, part.components, n_threads) for part in self.parts]
+
+        def answer(unseen: Sequence[UnseenRows]) -> list[Floats]:
             asked = zip(statistics, unseen, strict=True)
             found = [proba for of_part, rows in asked for proba in of_part.unseen(rows)]
-            return self.pool.combine(self._with_members(found, functools.partial(_ask_unseen, unseen[0], self.members)))
+            return self._with_members(found, functools.partial(_ask_unseen, unseen[0], self.members))
 
         return answer
 
