@@ -258,7 +258,7 @@ class OOBCalibratedClassifier(
         X, y, sample_weight : the data that the model was fitted on
         """
         check_is_fitted(self)
-        if not _gives_intervals(self):
+        if not hasattr(self, "predict_interval"):
             self._with_intervals().learn_intervals(X, y, sample_weight)
         return self
 
@@ -269,7 +269,7 @@ class OOBCalibratedClassifier(
         they are the ensemble's own intervals (see :meth:`BaggedPETClassifier.predict_proba_interval`) after the map
         of the calibrator, which is taken as known; that is for two classes and without ``groups``.
         """
-        if _gives_intervals(self):
+        if hasattr(self, "predict_interval"):
             lower, upper = self.predict_interval(X)
             return ProbabilityIntervals(lower, upper, self.predict_proba(X), self.classes_, None)
         found = self._with_intervals().predict_proba_interval(X, level)
