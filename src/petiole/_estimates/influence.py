@@ -172,7 +172,7 @@ class Placed(NamedTuple):
         """How many trees answer each query; at least 1."""
         if self.used is None:
             return np.full(self.leaves.shape[0], self.n_trees)
-        return np.maximum(self.used.sum(axis=0), 1)
+        return np.asarray(np.maximum(self.used.sum(axis=0), 1), dtype=np.intp)
 
 
 class Influences(NamedTuple):
