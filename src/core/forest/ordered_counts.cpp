@@ -3,8 +3,8 @@
 namespace petiole {
 namespace {
 
-// Leaves without rows have this weight, so that they follow all others.
-constexpr double kNoRows = 1e-6;
+// Leaves without rows have this weight: they follow all others, and alone they are nothing (kNothing).
+constexpr double kNoRows = 1e-295;
 
 struct TwoWeights {
   double others = 0, target = 0;
@@ -64,7 +64,7 @@ class ClassWeights {
       const TwoWeights own = weights_[static_cast<std::size_t>(node)];
       over_children(node, [&](std::size_t child) {
         if (weights_[child].sum() <= 0)
-          weights_[child] = {kNoRows * own.others / own.sum(), kNoRows * own.target / own.sum()};
+          weights_[child] = {kNoRows * (own.others / own.sum()), kNoRows * (own.target / own.sum())};
       });
     }
   }
@@ -99,10 +99,11 @@ std::vector<double> ordered_table(const PackedTree& packed, int n_classes, Count
   for (std::size_t i = 0; i < sizes.size(); ++i) of_block[pooled.block[i]] += weights.of(cells.cells[i]);
   std::vector<double> table;
   const auto cell_of = cells_of_nodes(tree, cells);
+  const bool target_first = n_classes == 2 && order.target == 0;
   for (const NodeId leaf : leaves_of(tree)) {
     const TwoWeights& block = of_block[pooled.block[cell_of[static_cast<std::size_t>(leaf)]]];
-    table.push_back(block.others);
-    table.push_back(block.target);
+    table.push_back(target_first ? block.target : block.others);
+    table.push_back(target_first ? block.others : block.target);
   }
   return table;
 }

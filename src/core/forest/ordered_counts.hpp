@@ -12,8 +12,8 @@ struct ClassOrder {
   int target = 1;
 };
 
-// Two columns for each leaf, the weight of the other classes and of the target: those of all leaves that are pooled with it,
-// so that a row can be taken out of what it is looked up in. A node whose children do not all have `rows.least` of weight, as
+// Two columns for each leaf, the weight of the other classes and of the target, or of two classes in their order: those of all
+// leaves that are pooled with it, so that a row can be taken out of what it is looked up in. A node whose children do not all have `rows.least` of weight, as
 // far as they have rows at all, counts as one leaf; a leaf without rows takes the shares of an ancestor.
 LeafTables ordered_counts(const Forest& forest, CountedRows rows, const ClassOrder& order, ThreadPool& pool);
 

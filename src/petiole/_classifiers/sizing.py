@@ -10,7 +10,7 @@ The number of trees on large tables: the log-loss of T trees is close to L + c /
 c, and with it how much more trees would gain.
 
 The treatment of missing values: if the fact that a value is missing is informative, a branch of its own is better than
-dividing such rows.
+dividing such rows. Where probabilities have to be monotone, rows must not be divided.
 """
 
 from __future__ import annotations
@@ -77,11 +77,13 @@ def finest_growth(estimator: Any, n_rows: int) -> dict[str, Any]:
 def choose_growth(estimator: Any, rows: EncodedRows, trial: Trial) -> Growth:
     """What "auto" stands for on these rows."""
     growth = finest_growth(estimator, len(rows))
+    if "missing" in growth and rows.constraints is not None and rows.constraints.orders:
+        growth["missing"] = "separate"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some rows may be in the samples of all of a few trees
         if "min_samples_leaf" in growth and len(rows) > MANY_ROWS:
             growth = _choose_leaves(growth, len(rows), trial)
-        if "missing" in growth and np.isnan(rows.matrix).any():
+        if "missing" in growth and growth["missing"] != "separate" and np.isnan(rows.matrix).any():
             growth = _choose_missing(growth, trial)
         if N_TREES in growth and len(rows) > MANY_ROWS:
             growth = {**growth, N_TREES: _choose_trees(growth, trial)}
@@ -121,14 +123,15 @@ def _leaf(n_rows: int, leaves: int) -> float:
     return float(max(1, round(n_rows / leaves)))
 
 
-def describe_growth(growth: Growth, n_rows: int) -> list[str]:
-    """Lines about what was chosen, if it differs from the usual values.
+def describe_growth(growth: Growth, n_rows: int, ordered: bool = False) -> list[str]:
+    """Lines about what was chosen, if it differs from the usual values; ``ordered`` if there are directions.
 
     >>> describe_growth({"min_samples_leaf": 6.0, "max_bins": 255}, 60_000)
     ['large table (60,000 rows): leaves have at least 6 rows (chosen on out-of-bag rows), columns 255 bins']
     """
     if growth.get("missing") == "separate":
-        return [MISSING_TELLS, *describe_growth({**growth, "missing": "fractional"}, n_rows)]
+        others = describe_growth({**growth, "missing": "fractional"}, n_rows)
+        return others if ordered else [MISSING_TELLS, *others]
     if n_rows <= MANY_ROWS or not set(growth) - {"missing"}:
         return []
     parts = []

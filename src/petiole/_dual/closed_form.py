@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,13 @@ class SoftUnseenRows:
         self.perturbation = perturbation
         self.n_threads = n_threads
         self._leaves: _core.Members | None = None
+
+    def against_others(self, target: int) -> SoftUnseenRows:
+        """The same rows with two classes: 1 is the target, 0 all others."""
+        part = replace(
+            self.part, rows=self.rows.against_others(target), training=self.part.training.against_others(target)
+        )
+        return type(self)(self.router, part, self.perturbation, self.n_threads)
 
     @property
     def leaves(self) -> _core.Members:

@@ -79,6 +79,9 @@ class UnseenRows(Protocol):
     def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
         """The probabilities by a model that is not a forest, each row predicted by the fold that held it out."""
 
+    def against_others(self, target: int) -> UnseenRows:
+        """The same rows with two classes: 1 is the target, 0 all others."""
+
 
 class PlainQueries:
     """Queries that are routed without noise."""
@@ -137,6 +140,15 @@ class OutOfBagRows:
         some = OutOfBagRows(self.members, self.rows, self.n_threads, selected)
         some._voted = self._voted
         return some
+
+    def with_rows(self, rows: EncodedRows) -> OutOfBagRows:
+        """The same with other labels or constraints of the rows."""
+        same = OutOfBagRows(self.members, rows, self.n_threads, self.selected)
+        same._voted = self._voted
+        return same
+
+    def against_others(self, target: int) -> OutOfBagRows:
+        return self.with_rows(self.rows.against_others(target))
 
     def vote(self, ballot: _core.Ballot) -> tuple[npt.NDArray[np.int32], Floats]:
         """The winner and the votes of each of all rows, by the trees that have not seen it; worked out once."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +17,28 @@ from petiole import _core
 from petiole._estimates.asking import FiledVotes, UnseenRows
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._forest.forest import Forest
+from petiole._table.constraints import Constraints
 from petiole.smoothing import Raw
 
 Floats = npt.NDArray[np.float64]
 
 
+class CountedWeights(NamedTuple):
+    """How often in-bag and out-of-bag rows count, and the least weight of rows at a node whose counts are taken."""
+
+    in_bag: float
+    out_of_bag: float
+    least: float
+
+
 class Component(ABC):
     """One statistic of the leaves of a forest."""
 
-    name: ClassVar[str]
+    name: str
     # Whether it is computed by the look-up of votes and has no tables.
     looks_up_votes: ClassVar[bool] = False
+    # Whether it is the frequencies of a tree's own rows, by which gaps of other components are filled.
+    is_own_rows: bool = False
 
     @abstractmethod
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables | None:
@@ -49,11 +60,27 @@ class Component(ABC):
         """Probabilities of queries, from the means of the tables; NaN where nothing is known about a query."""
         return means
 
+    def counted(self) -> CountedWeights | None:
+        """The rows whose frequencies it takes; None if it does more."""
+        return None
+
+    def own_rows(self) -> Component:
+        """The component of the same kind that fills gaps of this one."""
+        return OwnRows()
+
+    def n_classes(self, forest: Forest) -> int:
+        """The classes that it has probabilities of."""
+        return int(forest.core.n_classes)
+
 
 class OwnRows(Component):
     """The frequencies of the rows that the tree was grown on."""
 
     name = "raw"
+    is_own_rows = True
+
+    def counted(self) -> CountedWeights:
+        return CountedWeights(1.0, 0.0, 0.0)
 
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return frequency_tables(forest, Raw(), 0.0, n_threads)
@@ -71,6 +98,9 @@ class AllRows(Component):
 
     name = "eb"
 
+    def counted(self) -> CountedWeights:
+        return CountedWeights(1.0, 1.0, 0.0)
+
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, 0.0, n_threads)
 
@@ -87,6 +117,9 @@ class UnseenRowsAlone(Component):
     """The frequencies of the rows that the tree has not seen, over the leaves that have such rows."""
 
     name = "oob"
+
+    def counted(self) -> CountedWeights:
+        return CountedWeights(0.0, 1.0, 0.0)
 
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(0.0, 1.0, 0.0, n_threads)
@@ -126,12 +159,45 @@ class Coarse(Component):
     def __init__(self, least_rows: float) -> None:
         self.least_rows = least_rows
 
+    def counted(self) -> CountedWeights:
+        return CountedWeights(1.0, 1.0, self.least_rows)
+
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, self.least_rows, n_threads)
 
     def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
+
+
+class Ordered(Component):
+    """Another statistic of one class against all others, with probabilities that are monotone along some columns.
+
+    The leaves whose frequencies go the wrong way are pooled: each has the counts of all of them. So a training row can
+    be taken out of the counts in which it is looked up, and later rows can be counted. A leaf without rows takes the
+    frequencies of an ancestor, so that the mean is over the same trees for all queries.
+    """
+
+    def __init__(self, of: Component, order: Constraints) -> None:
+        weights = of.counted()
+        assert weights is not None
+        self.name, self.is_own_rows, self.order, self.weights = of.name, of.is_own_rows, order, weights
+
+    def counted(self) -> CountedWeights:
+        return self.weights
+
+    def own_rows(self) -> Component:
+        return Ordered(OwnRows(), self.order)
+
+    def n_classes(self, forest: Forest) -> int:
+        return 2
+
+    def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
+        return forest.core.ordered_counts(*self.weights, self.order.signs, self.order.target, n_threads)
+
+    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+        assert counts is not None
+        return unseen.frequencies(counts, self.weights.out_of_bag)
 
 
 COMPONENTS: dict[str, type[Component]] = {
@@ -142,3 +208,28 @@ COMPONENTS: dict[str, type[Component]] = {
 def make_components(names: Sequence[str], coarse_rows: float) -> tuple[Component, ...]:
     """The components of these names, in their order."""
     return tuple(Coarse(coarse_rows) if name == Coarse.name else COMPONENTS[name]() for name in names)
+
+
+class PoolComponents(NamedTuple):
+    """The components of a pool, and those of the pool that a named class has for itself, if it has one."""
+
+    whole: tuple[Component, ...]
+    named: tuple[Component, ...] = ()
+
+
+def constrained_components(
+    components: tuple[Component, ...], constraints: Constraints | None, n_classes: int
+) -> PoolComponents:
+    """Components that keep to constraints, monotone where they must be; those that cannot are left out.
+
+    With more than two classes the probability of the named one is that of a pool for itself, and only that is monotone.
+    """
+    if constraints is None:
+        return PoolComponents(components)
+    possible = tuple(one for one in components if one.counted() is not None)
+    if not constraints.orders:
+        return PoolComponents(possible)
+    ordered = tuple(Ordered(one, constraints) for one in possible)
+    if n_classes == 2:
+        return PoolComponents(ordered)
+    return PoolComponents(possible if constraints.groups else components, ordered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -148,7 +149,10 @@ class LinearEncoding(Savable):
         """Learn the features from rows, without their labels."""
         matrix, weights = rows.matrix.astype(np.float64, copy=False), rows.weights_or_ones()
         numbers = np.flatnonzero(rows.n_categories == 0)
-        numeric = NumericFeatures.learn(matrix, numbers, weights, ranks=plan.ranks, products=plan.degree == 2)
+        allowed = None if rows.constraints is None else rows.constraints.may_multiply(rows.n_columns)
+        numeric = NumericFeatures.learn(
+            matrix, numbers, weights, ranks=plan.ranks, products=plan.degree == 2, may_multiply=allowed
+        )
         indicators = Indicators.learn(matrix, rows.n_categories, weights)
         raw = np.column_stack([numeric.raw(matrix), indicators.raw(matrix)])
         means, units = _means_and_deviations(raw, weights)
@@ -159,6 +163,15 @@ class LinearEncoding(Savable):
     @property
     def n_features(self) -> int:
         return len(self.means)
+
+    def signs(self, of_columns: Sequence[int]) -> npt.NDArray[np.int64]:
+        """1 for features that rise with a column whose sign is 1, -1 with one whose sign is -1; 0 for others."""
+        numeric, signs = self.numeric, np.asarray(of_columns, dtype=np.int64)
+        of_values = signs[numeric.columns]
+        found = np.zeros(self.n_features, dtype=np.int64)
+        found[: len(of_values)] = of_values
+        found[len(of_values) : len(of_values) + len(numeric.deciles)] = of_values[: len(numeric.deciles)]
+        return found
 
     def features(self, matrix: npt.NDArray[Any]) -> Floats:
         """The features of encoded rows, (n_rows, n_features)."""

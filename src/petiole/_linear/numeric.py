@@ -74,8 +74,17 @@ class NumericFeatures(Savable):
             require(inside.all(), f"{name}: must be positions in columns")
 
     @classmethod
-    def learn(cls, matrix: Floats, columns: Positions, weights: Floats, *, ranks: bool, products: bool) -> Self:
-        """Learn centers, scales and deciles of numeric columns."""
+    def learn(
+        cls,
+        matrix: Floats,
+        columns: Positions,
+        weights: Floats,
+        *,
+        ranks: bool,
+        products: bool,
+        may_multiply: npt.NDArray[np.bool_] | None = None,
+    ) -> Self:
+        """Learn centers, scales and deciles of numeric columns; ``may_multiply`` are the pairs that are allowed."""
         wanted = DECILES if ranks else ()
         known = [quantiles(matrix[:, j], weights, (*QUARTILES, 0.0, 1.0, *wanted)) for j in columns]
         table = np.array(known).reshape(len(columns), len(QUARTILES) + 2 + len(wanted))
@@ -83,6 +92,9 @@ class NumericFeatures(Savable):
         varies = scales > 0
         table, columns = table[varies], columns[varies]
         first, second = _pairs(len(columns), float(weights.sum())) if products else _pairs(0, 0.0)
+        if may_multiply is not None:
+            allowed = may_multiply[columns[first], columns[second]]
+            first, second = first[allowed], second[allowed]
         deciles = table[:, 5:] if ranks else np.empty((0, len(DECILES)))
         return cls(columns, table[:, 1].copy(), scales[varies], deciles.copy(), first, second)
 

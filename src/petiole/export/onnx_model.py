@@ -16,7 +16,7 @@ from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.pet import PETClassifier
 from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._classifiers.updating import estimate_of
-from petiole._estimates.components import OwnRows, UnseenRowsAlone
+from petiole._estimates.components import UnseenRowsAlone
 from petiole._estimates.leaf_mean import LeafMean
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._estimates.pool import Part, PooledComponents
@@ -240,7 +240,7 @@ def _components(graph: Graph, sums: str, voted: VotedSums, part: Part) -> list[s
     raw = graph.columns(means, 0, k)
     found = []
     for component, columns in zip(part.components, part.columns, strict=True):
-        if isinstance(component, OwnRows):
+        if component.is_own_rows:
             found.append(raw)
         elif component.looks_up_votes:
             found.append(voted.answer(graph, sums, voted.votes(graph, sums), raw))

@@ -21,6 +21,7 @@ MODULE_OF = {
     "LogPool": "petiole._forest.log_pool",
     "CalibrationScores": "petiole.conformal.thresholds",
     "ConformalClassifier": "petiole.conformal.classifier",
+    "NamedPool": "petiole._estimates.pool",
     "PoolMembers": "petiole._estimates.members",
     "Folding": "petiole._estimates.members",
     "NumericFeatures": "petiole._linear.numeric",

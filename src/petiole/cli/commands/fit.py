@@ -90,7 +90,8 @@ def _about_growth(model: Any, n_rows: int) -> list[str]:
     if not getattr(model, "sizes_trees", False):
         return []
     chosen = [name for name in automatic(model) if hasattr(model, f"{name}_")]
-    return describe_growth({name: getattr(model, f"{name}_") for name in chosen}, n_rows)
+    ordered = model.monotonic_cst is not None
+    return describe_growth({name: getattr(model, f"{name}_") for name in chosen}, n_rows, ordered)
 
 
 def check_place(path: str, option: str) -> None:
