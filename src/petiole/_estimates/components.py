@@ -14,21 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._estimates.asking import FiledVotes, UnseenRows
+from petiole._estimates.asking import CountedWeights, FiledVotes, UnseenRows
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._forest.forest import Forest
 from petiole._table.constraints import Constraints
 from petiole.smoothing import Raw
 
 Floats = npt.NDArray[np.float64]
-
-
-class CountedWeights(NamedTuple):
-    """How often in-bag and out-of-bag rows count, and the least weight of rows at a node whose counts are taken."""
-
-    in_bag: float
-    out_of_bag: float
-    least: float
 
 
 class Component(ABC):
@@ -45,7 +37,9 @@ class Component(ABC):
         """The counts at the leaves; None if the leaf matrices of votes are all that is needed."""
 
     @abstractmethod
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(
+        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
+    ) -> Floats:
         """Probabilities of training rows by the trees that have not seen them, each row taken out of the counts.
 
         NaN where nothing is known about a row.
@@ -85,7 +79,9 @@ class OwnRows(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return frequency_tables(forest, Raw(), 0.0, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(
+        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
+    ) -> Floats:
         assert counts is not None
         return unseen.means(counts)
 
@@ -104,7 +100,9 @@ class AllRows(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, 0.0, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(
+        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
+    ) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 
@@ -124,7 +122,9 @@ class UnseenRowsAlone(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(0.0, 1.0, 0.0, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(
+        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
+    ) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 
@@ -147,7 +147,9 @@ class Votes(Component):
     def count(self, forest: Forest, n_threads: int) -> None:
         return None
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(
+        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
+    ) -> Floats:
         return unseen.look_up(filed, _core.VoteRows.shared, 1.0)
 
 
@@ -165,7 +167,9 @@ class Coarse(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, self.least_rows, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(
+        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
+    ) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 
@@ -173,9 +177,8 @@ class Coarse(Component):
 class Ordered(Component):
     """Another statistic of one class against all others, with probabilities that are monotone along some columns.
 
-    The leaves whose frequencies go the wrong way are pooled: each has the counts of all of them. So a training row can
-    be taken out of the counts in which it is looked up, and later rows can be counted. A leaf without rows takes the
-    frequencies of an ancestor, so that the mean is over the same trees for all queries.
+    Leaves whose frequencies go the wrong way are pooled. A leaf without rows takes the frequencies of an ancestor, so
+    that the mean is over the same trees for all queries.
     """
 
     def __init__(self, of: Component, order: Constraints) -> None:
@@ -193,11 +196,17 @@ class Ordered(Component):
         return 2
 
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
-        return forest.core.ordered_counts(*self.weights, self.order.signs, self.order.target, n_threads)
+        return forest.core.ordered_tables(*self.weights, self.order.signs, self.order.target, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
-        assert counts is not None
-        return unseen.frequencies(counts, self.weights.out_of_bag)
+    def unseen(
+        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
+    ) -> Floats:
+        shares = unseen.ordered_shares(forest, self.weights, self.order)
+        both = np.column_stack([1.0 - shares, shares])
+        return both[:, ::-1] if forest.core.n_classes == 2 and self.order.target == 0 else both
+
+    def tables(self, forest: Forest, counts: _core.LeafTables, n_threads: int) -> list[_core.LeafTables]:
+        return [counts]
 
 
 COMPONENTS: dict[str, type[Component]] = {

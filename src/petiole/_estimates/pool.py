@@ -136,9 +136,9 @@ class Statistics:
 
     def unseen(self, unseen: UnseenRows) -> list[Floats]:
         """The probabilities of training rows by each component, from the trees that have not seen them."""
-        raw = self.components[0].own_rows().unseen(self.raw, unseen, self.filed)
+        raw = self.components[0].own_rows().unseen(self.forest, self.raw, unseen, self.filed)
         return [
-            raw if component.is_own_rows else filled(component.unseen(counts, unseen, self.filed), raw)
+            raw if component.is_own_rows else filled(component.unseen(self.forest, counts, unseen, self.filed), raw)
             for component, counts in zip(self.components, self.counts, strict=True)
         ]
 
