@@ -149,14 +149,13 @@ class LinearEncoding(Savable):
         """Learn the features from rows, without their labels."""
         matrix, weights = rows.matrix.astype(np.float64, copy=False), rows.weights_or_ones()
         numbers = np.flatnonzero(rows.n_categories == 0)
-        allowed = None if rows.constraints is None else rows.constraints.may_multiply(rows.n_columns)
         numeric = NumericFeatures.learn(
-            matrix, numbers, weights, ranks=plan.ranks, products=plan.degree == 2, may_multiply=allowed
+            matrix, numbers, weights, ranks=plan.ranks, products=plan.degree == 2, constraints=rows.constraints
         )
         indicators = Indicators.learn(matrix, rows.n_categories, weights)
         raw = np.column_stack([numeric.raw(matrix), indicators.raw(matrix)])
         means, units = _means_and_deviations(raw, weights)
-        units[len(units) - len(indicators) - len(numeric.first) :] *= PRODUCT_UNIT
+        units[len(units) - len(indicators) - numeric.n_products :] *= PRODUCT_UNIT
         units[len(numeric) :] = 1.0
         return cls(rows.n_columns, numeric, indicators, means, units)
 
@@ -165,13 +164,9 @@ class LinearEncoding(Savable):
         return len(self.means)
 
     def signs(self, of_columns: Sequence[int]) -> npt.NDArray[np.int64]:
-        """1 for features that rise with a column whose sign is 1, -1 with one whose sign is -1; 0 for others."""
-        numeric, signs = self.numeric, np.asarray(of_columns, dtype=np.int64)
-        of_values = signs[numeric.columns]
-        found = np.zeros(self.n_features, dtype=np.int64)
-        found[: len(of_values)] = of_values
-        found[len(of_values) : len(of_values) + len(numeric.deciles)] = of_values[: len(numeric.deciles)]
-        return found
+        """1 for features whose coefficients must not be negative, -1 for those that must not be positive."""
+        of_numbers = self.numeric.signs(np.asarray(of_columns, dtype=np.int64))
+        return np.append(of_numbers, np.zeros(len(self.indicators), dtype=np.int64))
 
     def features(self, matrix: npt.NDArray[Any]) -> Floats:
         """The features of encoded rows, (n_rows, n_features)."""

@@ -41,18 +41,16 @@ class Constraints:
         """Whether a probability must be monotone along a column."""
         return bool(self.signs)
 
-    def may_multiply(self, n_columns: int) -> npt.NDArray[np.bool_]:
-        """Which pairs of columns may be multiplied: those of a group, and none whose probability must be monotone.
+    def may_interact(self, n_columns: int) -> npt.NDArray[np.bool_]:
+        """Which pairs of columns may interact: those of a group.
 
-        >>> Constraints(signs=(0, 0, 1), groups=((0,), (1, 2))).may_multiply(3).astype(int).tolist()
-        [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+        >>> Constraints(groups=((0,), (1, 2))).may_interact(3).astype(int).tolist()
+        [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
         """
         allowed = np.full((n_columns, n_columns), not self.groups)
         for group in self.groups:
             allowed[np.ix_(group, group)] = True
         np.fill_diagonal(allowed, True)
-        directed = np.flatnonzero(self.signs)
-        allowed[directed], allowed[:, directed] = False, False
         return allowed
 
 

@@ -25,6 +25,7 @@ MODULE_OF = {
     "PoolMembers": "petiole._estimates.members",
     "Folding": "petiole._estimates.members",
     "NumericFeatures": "petiole._linear.numeric",
+    "OrderedProducts": "petiole._linear.ordered_products",
     "Indicators": "petiole._linear.encoding",
     "LinearEncoding": "petiole._linear.encoding",
     "KernelEncoding": "petiole._linear.kernel",
