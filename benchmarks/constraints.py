@@ -21,7 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from petiole import BaggedPETClassifier, BoostedPETClassifier, PETClassifier, ProbabilityForestClassifier
+from petiole import (
+    BaggedPETClassifier,
+    BoostedPETClassifier,
+    OOBCalibratedClassifier,
+    PETClassifier,
+    ProbabilityForestClassifier,
+)
 from petiole.smoothing import HGS
 
 N_TEST = 20_000
@@ -114,8 +120,17 @@ def tree(problem: Problem, seed: int, **constraints: Any) -> PETClassifier:
 
 def bagged(problem: Problem, seed: int, **constraints: Any) -> BaggedPETClassifier:
     how = "separate" if problem.has_missing else "fractional"
+    return BaggedPETClassifier(missing=how, n_jobs=1, **common(problem, seed), **constraints)
+
+
+def eb_pets(problem: Problem, seed: int, **constraints: Any) -> BaggedPETClassifier:
+    how = "separate" if problem.has_missing else "fractional"
     settings = {"missing": how, **common(problem, seed), **constraints}
-    return BaggedPETClassifier.eb_pets(min_samples_leaf=5, n_jobs=1, **settings)
+    return BaggedPETClassifier.eb_pets(n_jobs=1, **settings)
+
+
+def recalibrated(problem: Problem, seed: int, **constraints: Any) -> OOBCalibratedClassifier:
+    return OOBCalibratedClassifier(eb_pets(problem, seed, **constraints), method="sigmoid")
 
 
 def boosted(problem: Problem, seed: int, **constraints: Any) -> BoostedPETClassifier:
@@ -142,7 +157,15 @@ def common(problem: Problem, seed: int) -> dict[str, Any]:
     return {"categorical_features": list(problem.categorical) or None, "random_state": seed}
 
 
-MODELS = {"tree": tree, "bagged": bagged, "boosted": boosted, "pool": pool, "scikit-learn": hist}
+MODELS = {
+    "tree": tree,
+    "bagged": bagged,
+    "eb-pets": eb_pets,
+    "recalibrated": recalibrated,
+    "boosted": boosted,
+    "pool": pool,
+    "scikit-learn": hist,
+}
 
 
 def labels_of(rng: np.random.Generator, probabilities: Floats) -> np.ndarray:
@@ -210,7 +233,9 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     sizes = [int(n) for n in arguments.rows.split(",")]
-    print(f"{'problem':14} {'model':13} {'rows':>6} {'free':>7} {'ordered':>8} {'change %':>9} {'fit s':>7}  violations")
+    print(
+        f"{'problem':14} {'model':13} {'rows':>6} {'free':>7} {'ordered':>8} {'change %':>9} {'fit s':>7}  violations"
+    )
     changes: dict[str, list[float]] = {}
     for name in arguments.problems.split(","):
         problem = PROBLEMS[name]

@@ -20,8 +20,9 @@ from petiole._classifiers.sizing import Chosen, automatic, choose_growth, descri
 from petiole._classifiers.trials import Trials
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
-from petiole._estimates.components import COMPONENTS, constrained_components
-from petiole._estimates.members import Folding, PoolMembers
+from petiole._estimates.components import COMPONENTS
+from petiole._estimates.constrained_components import constrained_components
+from petiole._estimates.members import FOREST, Folding, PoolMembers
 from petiole._estimates.pool import (
     PRIOR,
     NamedClass,

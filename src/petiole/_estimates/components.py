@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from petiole import _core
 from petiole._estimates.asking import CountedWeights, FiledVotes, UnseenRows
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._forest.forest import Forest
-from petiole._table.constraints import Constraints
 from petiole.smoothing import Raw
 
 Floats = npt.NDArray[np.float64]
@@ -37,9 +36,7 @@ class Component(ABC):
         """The counts at the leaves; None if the leaf matrices of votes are all that is needed."""
 
     @abstractmethod
-    def unseen(
-        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
-    ) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         """Probabilities of training rows by the trees that have not seen them, each row taken out of the counts.
 
         NaN where nothing is known about a row.
@@ -79,9 +76,7 @@ class OwnRows(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return frequency_tables(forest, Raw(), 0.0, n_threads)
 
-    def unseen(
-        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
-    ) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.means(counts)
 
@@ -100,9 +95,7 @@ class AllRows(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, 0.0, n_threads)
 
-    def unseen(
-        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
-    ) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 
@@ -122,9 +115,7 @@ class UnseenRowsAlone(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(0.0, 1.0, 0.0, n_threads)
 
-    def unseen(
-        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
-    ) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 
@@ -147,9 +138,7 @@ class Votes(Component):
     def count(self, forest: Forest, n_threads: int) -> None:
         return None
 
-    def unseen(
-        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
-    ) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         return unseen.look_up(filed, _core.VoteRows.shared, 1.0)
 
 
@@ -167,46 +156,9 @@ class Coarse(Component):
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, self.least_rows, n_threads)
 
-    def unseen(
-        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
-    ) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
-
-
-class Ordered(Component):
-    """Another statistic of one class against all others, with probabilities that are monotone along some columns.
-
-    Leaves whose frequencies go the wrong way are pooled. A leaf without rows takes the frequencies of an ancestor, so
-    that the mean is over the same trees for all queries.
-    """
-
-    def __init__(self, of: Component, order: Constraints) -> None:
-        weights = of.counted()
-        assert weights is not None
-        self.name, self.is_own_rows, self.order, self.weights = of.name, of.is_own_rows, order, weights
-
-    def counted(self) -> CountedWeights:
-        return self.weights
-
-    def own_rows(self) -> Component:
-        return Ordered(OwnRows(), self.order)
-
-    def n_classes(self, forest: Forest) -> int:
-        return 2
-
-    def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
-        return forest.core.ordered_tables(*self.weights, self.order.signs, self.order.target, n_threads)
-
-    def unseen(
-        self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes
-    ) -> Floats:
-        shares = unseen.ordered_shares(forest, self.weights, self.order)
-        both = np.column_stack([1.0 - shares, shares])
-        return both[:, ::-1] if forest.core.n_classes == 2 and self.order.target == 0 else both
-
-    def tables(self, forest: Forest, counts: _core.LeafTables, n_threads: int) -> list[_core.LeafTables]:
-        return [counts]
 
 
 COMPONENTS: dict[str, type[Component]] = {
@@ -217,28 +169,3 @@ COMPONENTS: dict[str, type[Component]] = {
 def make_components(names: Sequence[str], coarse_rows: float) -> tuple[Component, ...]:
     """The components of these names, in their order."""
     return tuple(Coarse(coarse_rows) if name == Coarse.name else COMPONENTS[name]() for name in names)
-
-
-class PoolComponents(NamedTuple):
-    """The components of a pool, and those of the pool that a named class has for itself, if it has one."""
-
-    whole: tuple[Component, ...]
-    named: tuple[Component, ...] = ()
-
-
-def constrained_components(
-    components: tuple[Component, ...], constraints: Constraints | None, n_classes: int
-) -> PoolComponents:
-    """Components that keep to constraints, monotone where they must be; those that cannot are left out.
-
-    With more than two classes the probability of the named one is that of a pool for itself, and only that is monotone.
-    """
-    if constraints is None:
-        return PoolComponents(components)
-    possible = tuple(one for one in components if one.counted() is not None)
-    if not constraints.orders:
-        return PoolComponents(possible)
-    ordered = tuple(Ordered(one, constraints) for one in possible)
-    if n_classes == 2:
-        return PoolComponents(ordered)
-    return PoolComponents(possible if constraints.groups else components, ordered)

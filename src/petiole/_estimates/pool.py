@@ -22,7 +22,8 @@ from petiole._estimates.asking import (
     filled,
 )
 from petiole._estimates.base import Fit, UnseenAnswer
-from petiole._estimates.components import COMPONENTS, Component, Ordered, constrained_components
+from petiole._estimates.components import Component
+from petiole._estimates.constrained_components import Ordered, constrained_components
 from petiole._estimates.cross_fitted import CrossFitted
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._estimates.members import PoolMembers, fit_members
@@ -129,9 +130,7 @@ class Statistics:
     def of(cls, forest: Forest, filed: FiledVotes, components: tuple[Component, ...], n_threads: int) -> Statistics:
         raw = components[0].own_rows().count(forest, n_threads)
         assert raw is not None
-        counts = tuple(
-            raw if component.is_own_rows else component.count(forest, n_threads) for component in components
-        )
+        counts = tuple(raw if component.is_own_rows else component.count(forest, n_threads) for component in components)
         return cls(forest, filed, components, raw, counts, n_threads)
 
     def unseen(self, unseen: UnseenRows) -> list[Floats]:
@@ -283,8 +282,9 @@ class PooledComponents:
     # Rows that are counted later.
 
     def check_updatable(self) -> None:
-        names = tuple(component.name for component in self.parts[0].components)
-        if set(names) == {OwnRows.name}:
+        components = self.parts[0].components
+        if all(component.is_own_rows for component in components):
+            names = tuple(component.name for component in components)
             raise ValueError(
                 f"components={names!r}: these use only the rows of the trees' samples, so later "
                 "rows would change nothing: fit with 'eb', 'oob', 'votes' or 'coarse' among them"
@@ -580,7 +580,8 @@ def fit_pooled_components(task: PoolTask, components: tuple[Component, ...], kin
 def names_of(components: Sequence[Component], kinds: Sequence[str]) -> list[str]:
     """The names of components, kind by kind.
 
-    >>> names_of([COMPONENTS["raw"](), COMPONENTS["oob"]()], [", sqrt", ", 1"])
+    >>> from petiole._estimates.components import make_components
+    >>> names_of(make_components(["raw", "oob"], 30), [", sqrt", ", 1"])
     ['raw, sqrt', 'oob, sqrt', 'raw, 1', 'oob, 1']
     """
     return [f"{component.name}{kind}" for kind in kinds for component in components]

@@ -108,6 +108,7 @@ class NumericFeatures(Savable):
         if constraints is not None:
             allowed = constraints.may_interact(matrix.shape[1])[columns[first], columns[second]]
             first, second, ordered = _keep_order(first[allowed], second[allowed], columns, constraints)
+            ordered = ordered if ranks else None  # these are among its inputs
         deciles = table[:, 5:] if ranks else np.empty((0, len(DECILES)))
         return cls(columns, table[:, 1].copy(), scales[varies], deciles.copy(), first, second, ordered)
 
@@ -203,7 +204,7 @@ def _keep_order(
         (one, other) if signs[one] else (other, one)
         for one, other in zip(first[~free].tolist(), second[~free].tolist(), strict=True)
     ]
-    return first[free], second[free], OrderedProducts.of(signs, pairs, WIDEST)
+    return first[free], second[free], OrderedProducts.of(signs, pairs, WIDEST) if pairs else None
 
 
 def _pairs(n_columns: int, n_rows: float) -> tuple[Positions, Positions]:

@@ -71,9 +71,7 @@ def owners_of(encoding: LinearEncoding) -> tuple[Owners, Owners]:
     of_indicators = np.zeros(len(indicators), dtype=np.int64)
     for column, chosen in zip(indicators.columns, indicators.chosen, strict=True):
         of_indicators[chosen[chosen >= 0]] = column
-    columns = [
-        np.concatenate([once, numeric.columns[which], of_indicators]) for which in numeric.pairs
-    ]
+    columns = [np.concatenate([once, numeric.columns[which], of_indicators]) for which in numeric.pairs]
     return columns[0].astype(np.intp), columns[1].astype(np.intp)
 
 
