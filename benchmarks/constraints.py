@@ -130,7 +130,7 @@ def eb_pets(problem: Problem, seed: int, **constraints: Any) -> BaggedPETClassif
 
 
 def recalibrated(problem: Problem, seed: int, **constraints: Any) -> OOBCalibratedClassifier:
-    return OOBCalibratedClassifier(eb_pets(problem, seed, **constraints), method="sigmoid")
+    return OOBCalibratedClassifier(eb_pets(problem, seed, **constraints))
 
 
 def boosted(problem: Problem, seed: int, **constraints: Any) -> BoostedPETClassifier:

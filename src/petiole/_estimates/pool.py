@@ -308,8 +308,9 @@ class PooledComponents:
             forest = recounted(part.forest, tally.counts, decay, n_threads)
             filed = FiledVotes(refiled(part.filed.tables, tally, decay, 1.0), make_ballot(forest, self.prior))
             parts.append(Part.of(forest, filed, part.components, n_threads))
-        named = None if self.named is None else self.named.on_parts(parts, class_weights, n_threads)
-        return replace(self, parts=parts, base_rates=class_weights / class_weights.sum(), named=named)
+        base_rates = class_weights / class_weights.sum()
+        named = None if self.named is None else self.named.on_parts(parts, base_rates, n_threads)
+        return replace(self, parts=parts, base_rates=base_rates, named=named)
 
     # Several in one.
 
@@ -335,16 +336,16 @@ class PooledComponents:
         base_rates = class_weights / class_weights.sum()
         named = None
         if self.named is not None:
-            named = self.named.joined([one.named for one in others if one.named], prior, class_weights, parts)
+            named = self.named.joined([one.named for one in others if one.named], prior, base_rates, parts)
         return PooledComponents(parts, members, pool, forest_pool, names, prior, base_rates, named)
 
-    def on_parts(self, parts: Sequence[Part], class_weights: Floats, n_threads: int) -> PooledComponents:
+    def on_parts(self, parts: Sequence[Part], base_rates: Floats, n_threads: int) -> PooledComponents:
         """The same components and weights with the trees of other parts."""
         own = [
             Part.of(part.forest, part.filed, old.components, n_threads)
             for old, part in zip(self.parts, parts, strict=True)
         ]
-        return replace(self, parts=own, base_rates=class_weights / class_weights.sum())
+        return replace(self, parts=own, base_rates=base_rates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,17 +431,17 @@ class NamedClass:
     def with_pool(self, pool: PooledComponents) -> NamedClass:
         return replace(self, pool=pool)
 
-    def on_parts(self, parts: Sequence[Part], class_weights: Floats, n_threads: int) -> NamedClass:
-        """The same with the trees of other parts."""
-        return self.with_pool(self.pool.on_parts(parts, against_others(class_weights, self.target), n_threads))
+    def on_parts(self, parts: Sequence[Part], base_rates: Floats, n_threads: int) -> NamedClass:
+        """The same with the trees of other parts, and with other base rates of all classes."""
+        return self.with_pool(self.pool.on_parts(parts, against_others(base_rates, self.target), n_threads))
 
     def joined(
-        self, others: Sequence[NamedClass], prior: Floats, class_weights: Floats, parts: Sequence[Part]
+        self, others: Sequence[NamedClass], prior: Floats, base_rates: Floats, parts: Sequence[Part]
     ) -> NamedClass:
         """The pools of several models as one, on the trees of all, which are those of ``parts``."""
-        weights = against_others(class_weights, self.target)
-        joined = self.pool.joined([one.pool for one in others], against_others(prior, self.target), weights)
-        return self.with_pool(joined.on_parts(parts, weights, 1))
+        of_two = against_others(prior, self.target), against_others(base_rates, self.target)
+        joined = self.pool.joined([one.pool for one in others], *of_two)
+        return self.with_pool(joined).on_parts(parts, base_rates, 1)
 
 
 def against_others(of_classes: Floats, target: int) -> Floats:
@@ -569,7 +570,8 @@ def fit_pooled_components(task: PoolTask, components: tuple[Component, ...], kin
     target = constraints.target
     whole = task.with_rows(rows.without_order()).learn(chosen.whole, names_of(chosen.whole, kinds))
     learned = task.with_rows(rows.against_others(target)).learn(chosen.named, names_of(chosen.named, kinds))
-    named = NamedClass(target, learned.estimate)
+    own_rates = against_others(whole.estimate.base_rates, target)  # as a model that comes from a file has them
+    named = NamedClass(target, replace(learned.estimate, base_rates=own_rates))
     out_of_bag = None
     if whole.out_of_bag is not None and learned.out_of_bag is not None:
         out_of_bag = named.put_into(whole.out_of_bag, learned.out_of_bag)
