@@ -37,6 +37,7 @@ from petiole._estimates.pool import (
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.plan import N_TREES, GrownForest, tree_kinds
+from petiole._table.constraints import has_directions
 from petiole._table.rows import EncodedRows
 from petiole._tree.plan import AUTO, TreePlan
 from petiole._validation import check_choice, check_number
@@ -89,7 +90,8 @@ class ProbabilityForestClassifier(ForestClassifier):
     min_samples_leaf : float or "auto", default="auto"
         The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 if no tree then has
         more than 10,000 leaves, and otherwise one 10,000th of the rows; or one 3,000th, if a small forest predicts its
-        out-of-bag rows better with that (by 0.5 % of the log-loss). This limits the size of trees and files.
+        out-of-bag rows better with that (by 0.5 % of the log-loss). This limits the size of trees and files. With
+        ``monotonic_cst`` it is 6, or one 1,500th of the rows if that is more.
     max_bins : int, None or "auto", default="auto"
         The number of bins for the values of a column. "auto" is None (exact splits) up to 50,000 rows and 255 above.
     missing : {"auto", "fractional", "separate"}, default="auto"
@@ -277,7 +279,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
             return Chosen(chosen | {N_TREES: len(self.trees_)} if self.n_estimators == AUTO else chosen)
         trial = Trials(self, rows, seed)
         growth = choose_growth(self, rows, trial)
-        for line in describe_growth(growth, len(rows), self.monotonic_cst is not None) if self.verbose else ():
+        for line in describe_growth(growth, len(rows), has_directions(self.monotonic_cst)) if self.verbose else ():
             print(f"[{type(self).__name__}] {line}", flush=True)
         # A few trees of a small table are grown as quickly as its rows are found in them.
         return Chosen(growth, trial.grown_for(growth) if len(rows) > sizing.MANY_ROWS else ())

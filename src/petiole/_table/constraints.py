@@ -69,6 +69,15 @@ def check_constraints(monotonic_cst: Any, monotonic_class: Any, interaction_cst:
         raise _bad_groups(interaction_cst)
 
 
+def has_directions(monotonic_cst: Any) -> bool:
+    """Whether a probability has to be monotone along a column.
+
+    >>> has_directions({"debt": 1}), has_directions([0, 0]), has_directions(None)
+    (True, False, False)
+    """
+    return monotonic_cst is not None and any(_directions(monotonic_cst))
+
+
 def resolve_constraints(
     monotonic_cst: Any, monotonic_class: Any, interaction_cst: Any, encoder: FeatureEncoder, classes: npt.NDArray[Any]
 ) -> Constraints | None:
