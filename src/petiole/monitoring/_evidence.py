@@ -173,8 +173,8 @@ class LossTest(SequentialTest):
     """Tests after every row whether the log-loss is larger than expected.
 
     Null hypothesis: given all earlier rows, the mean of the next loss is at most ``promised``. A bettor's wealth is
-    multiplied by 1 + λ (loss − promised), whose mean is then at most 1, with λ = c / promised for shares c from 0.02 to 0.4
-    (the betting of Waudby-Smith & Ramdas 2024).
+    multiplied by 1 + λ (loss − promised), whose mean is then at most 1, with λ = c / promised for shares c from 0.02 to
+    0.4 (the betting of Waudby-Smith & Ramdas 2024).
 
     Parameters
     ----------

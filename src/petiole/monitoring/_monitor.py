@@ -65,8 +65,8 @@ def monitor(
         From :func:`reference_of`; by default the one that is stored in the model. Without a reference, drift of columns
         and the log-loss are not tested.
     alpha : float, default=0.05
-        The probability of a false alarm, however many rows follow: of the calibration test, of the log-loss test, and of
-        all groups together.
+        The probability of a false alarm, however many rows follow: of the calibration test, of the log-loss test, and
+        of all groups together.
     state : dict, optional
         The ``state`` of an earlier result, to continue its tests. The model must be the same.
 

@@ -98,8 +98,8 @@ def advise(
     known = {remedy.name: remedy.log_loss for remedy in remedies}
     if AS_IT_IS not in known:
         return (
-            f"Get at least {LEAST_ROWS} labelled rows to find out which remedy helps, or fit the model again on old and "
-            "new rows together."
+            f"Get at least {LEAST_ROWS} labelled rows to find out which remedy helps, or fit the model again on old "
+            "and new rows together."
         )
     best = remedies[0]
     if best.log_loss > known[AS_IT_IS] * (1 - LEAST_GAIN):

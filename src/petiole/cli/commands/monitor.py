@@ -116,8 +116,8 @@ def _note_what_is_not_known(model: Any, found: Monitoring, quiet: bool) -> None:
         )
     elif not found.promised:
         note(
-            f"note: a {type(model).__name__} has no out-of-bag rows, so the log-loss to expect is not known; calibration "
-            "is tested nevertheless",
+            f"note: a {type(model).__name__} has no out-of-bag rows, so the log-loss to expect is not known; "
+            "calibration is tested nevertheless",
             quiet,
         )
 
