@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 from scipy import sparse
 from scipy.special import ndtri
 
@@ -84,6 +84,23 @@ class Reference(Savable):
         probabilities after the correction.
     """
 
+    classes: npt.NDArray[Any]
+    n_rows: float
+    class_shares: Floats
+    edges: list[Floats]
+    titles: list[list[str]]
+    code_weights: list[Floats]
+    encoder: FeatureEncoder | None
+    n_honest: float
+    score_table: Floats
+    said: Floats
+    came: Floats
+    correction: Floats
+    reliability: Floats
+    group_said: list[Floats]
+    group_came: list[Floats]
+    group_expected: list[Floats]
+
     _saved = fields(
         classes=checks.labels,
         n_rows=checks.positive,
@@ -102,23 +119,6 @@ class Reference(Savable):
         group_came=checks.list_of(checks.floats(2, 0.0, checks.LARGEST)),
         group_expected=checks.list_of(checks.floats(2, 0.0, checks.LARGEST)),
     )
-
-    classes: NDArray[Any]
-    n_rows: float
-    class_shares: Floats
-    edges: list[Floats]
-    titles: list[list[str]]
-    code_weights: list[Floats]
-    encoder: FeatureEncoder | None
-    n_honest: float
-    score_table: Floats
-    said: Floats
-    came: Floats
-    correction: Floats
-    reliability: Floats
-    group_said: list[Floats]
-    group_came: list[Floats]
-    group_expected: list[Floats]
 
     def _check_state(self, state: dict[str, Any]) -> None:
         n_classes, n_features = len(state["classes"]), len(state["edges"])

@@ -245,7 +245,7 @@ class BeeswarmDisplay(ContributionDisplay):
         ax.axvline(0, color=QUIET, linewidth=0.8, zorder=2)
         what = self._what(self.explanation.class_names[self.k])
         frame.write(ax, title="What moves the rows", x=f"contribution to {what}")
-        words = "light: small values, dark: large, grey: no number"
+        words = "yellow: small values, violet: large, grey: not a number"
         beneath: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
         ax.annotate(words, (0, 0), xytext=(0, -2.2 * SMALL_FONT - FONT - 6), fontsize=SMALL_FONT, color=INK, **beneath)
 
