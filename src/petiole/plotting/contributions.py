@@ -109,9 +109,9 @@ class ContributionBarDisplay(ContributionDisplay):
     >>> X, y = load_iris(return_X_y=True)
     >>> display = ContributionBarDisplay(PETClassifier(max_depth=2).fit(X, y).explain(X), label=1)
     >>> display.columns
-    ['x2', 'x3', 'x0', 'x1']
+    ['x3', 'x2', 'x0', 'x1']
     >>> display.lengths.round(2).tolist()
-    [[0.21], [0.18], [0.0], [0.0]]
+    [[0.27], [0.25], [0.0], [0.0]]
     """
 
     def __init__(self, explanation: Explanation, *, label: Any = None, max_display: int = 10) -> None:
