@@ -141,10 +141,11 @@ def _share(ratio: float) -> str:
 
 def _one_tree(study: MethodScores, trees: list[str]) -> str:
     best, worst = trees[0], trees[-1]
+    rank, last = (study.mean_rank("log_loss", tree) for tree in (best, worst))
     return (
-        f"For a single tree that you can read, take {_method_text(best)}. It has the best mean rank of the {len(trees)} "
-        f"single trees, {study.mean_rank('log_loss', best):.1f} ({worst}: {study.mean_rank('log_loss', worst):.1f}), and "
-        f"takes {1000 * study.median_seconds(best):.0f} ms."
+        f"For a single tree that you can read, take {_method_text(best)}. It has the best mean rank of the "
+        f"{len(trees)} single trees, {rank:.1f} ({worst}: {last:.1f}), and takes "
+        f"{1000 * study.median_seconds(best):.0f} ms."
     )
 
 
