@@ -45,30 +45,31 @@ def monitor(
     alpha: float = 0.05,
     state: Mapping[str, Any] | None = None,
 ) -> Monitoring:
-    """Ask whether a model is still true of new rows.
+    """Test whether a model still holds for new rows.
 
-    With labels its probabilities and its log-loss are tested after every row, against what the honest answers for the
-    training rows promised; the result holds whenever one looks. With or without labels the columns, and the leaves in
-    which rows end, are compared with those of the training rows, and scores are estimated from the probabilities.
+    If there are labels, calibration and log-loss are tested after every row, and compared with the honest predictions
+    for the training rows. The level of the tests holds however often you look. With or without labels, the columns and
+    the leaves that rows reach are compared with those of the training rows, and scores are estimated from the
+    probabilities.
 
     Parameters
     ----------
     model : fitted classifier
-    X : the new rows, which the model has not been fitted to or updated with
+    X : the new rows; the model must not have been fitted to or updated with them
     y : labels of these rows, optional
     sample_weight : array of shape (n_rows,), optional
     by : list of columns, optional
-        Names or positions of columns whose categories (or fifths of a number) are tested by themselves.
+        Names or positions of columns. Each of their categories (or fifths of a number) is a group and tested by itself.
     time : array of shape (n_rows,), optional
         The order of the rows; by default they are in the order in which they came.
     reference : Reference, optional
-        From :func:`reference_of`; by default the one that the model keeps. Without any there is no drift of columns and
-        no promise.
+        From :func:`reference_of`; by default the one that is stored in the model. Without a reference, drift of columns
+        and the log-loss are not tested.
     alpha : float, default=0.05
-        The chance of a false alarm, however long one watches: of the calibration test, of the log-loss test, and of all
-        groups together.
+        The probability of a false alarm, however many rows follow: of the calibration test, of the log-loss test, and
+        of all groups together.
     state : dict, optional
-        The ``state`` of an earlier result, to go on with its tests. The model must be the same.
+        The ``state`` of an earlier result, to continue its tests. The model must be the same.
 
     Returns
     -------
@@ -84,9 +85,9 @@ def monitor(
     >>> y = rng.uniform(size=2000) < 1 / (1 + np.exp(-X[:, 0]))
     >>> model = remember(BaggedPETClassifier.eb_pets(random_state=0).fit(X[:1000], y[:1000]), X[:1000], y[:1000])
     >>> monitor(model, X[1000:]).verdict
-    'FINE: the rows are like those of the fit; whether the model is true of them only labels can tell.'
+    'FINE: the new rows resemble the training rows. Testing the probabilities takes labels.'
     >>> monitor(model, X[1000:], ~y[1000:]).verdict
-    'ALARM: calibration, log-loss: the model is no longer true.'
+    'ALARM (calibration, log-loss): the new labels contradict the model.'
     """
     check_number("alpha", alpha, 1e-9, 0.5)
     known = reference if reference is not None else kept_reference(model)

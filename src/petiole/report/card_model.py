@@ -93,7 +93,7 @@ def demands_section(known: Known) -> Section:
         ("Costs", _costs(known.model)),
     ]
     facts, table = Facts([(title, " ".join(lines)) for title, lines in entries]), _cost_table(known.model)
-    return Section("demands", "What was asked of it", [facts] if table is None else [facts, table])
+    return Section("demands", "Demands", [facts] if table is None else [facts, table])
 
 
 def _constraints(model: Any) -> list[str]:

@@ -124,7 +124,7 @@ def reliability_section(known: Known) -> Section:
 
 def groups_section(known: Known, wanted: Sequence[Any] | None) -> Section:
     """Predicted and observed shares in groups of rows."""
-    title = "Is it right for every group?"
+    title = "Calibration by group"
     reference, encoder = known.reference, known.encoder
     features = _features_of(encoder, wanted)
     if reference is None or encoder is None or not reference.fits(encoder) or not known.has_honest:
