@@ -103,6 +103,19 @@ def test_batches_and_states_give_the_same_as_one_go():
         CalibrationTest(2).resume(parts.state())
 
 
+def test_who_has_reached_the_goal_stops_for_good():
+    """Also after a state, and where later rows speak for the model again."""
+    codes = np.r_[np.ones(150, dtype=int), np.zeros(300, dtype=int)]
+    proba = np.full((450, 2), 0.5)
+    first = CalibrationTest(2).bet(codes[:260], proba[:260])
+    assert first.deadline.reached.tolist() == [[True], [False]] and first.alarm()
+    again = CalibrationTest(2)
+    again.resume(json.loads(json.dumps(first.state())))
+    again.bet(codes[260:], proba[260:])
+    assert again.log_wealth[-2] == first.log_wealth[-2]
+    np.testing.assert_allclose(again.log_wealth, CalibrationTest(2).bet(codes, proba).log_wealth)
+
+
 def test_a_known_shift_is_not_news():
     rng = np.random.default_rng(4)
     p = rng.uniform(0.2, 0.6, 3000)
