@@ -64,8 +64,8 @@ def update(
 def _check_updatable(model: Any, path: str) -> None:
     if not hasattr(model, "counts_of"):
         raise WrongInput(
-            f"{path}: a {type(model).__name__} is not updated; single trees, bagged trees, MOB-ESP and the probability "
-            "forest are. Fit it again on all rows"
+            f"{path}: a {type(model).__name__} cannot be updated; single trees, bagged trees, MOB-ESP and the "
+            "probability forest can. Fit it again on all rows"
         )
 
 
