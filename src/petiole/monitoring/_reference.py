@@ -70,8 +70,8 @@ class Reference(Savable):
     code_weights : list of arrays
         For each feature the weight of each category or tenth of a number, the last being that of missing values.
     spans : array of shape (n_features, 3)
-        The smallest, the middle and the largest value of each numeric feature; NaN for categorical ones. References from
-        earlier versions have no rows here.
+        The smallest, the middle and the largest value of each numeric feature; NaN for categorical ones. References
+        from earlier versions have no rows here.
     answers : str
         The rows of the honest probabilities: "training" rows, predicted by trees or folds that have not seen them, or
         "new" rows.
