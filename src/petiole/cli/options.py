@@ -107,6 +107,15 @@ Separator = Annotated[
         show_default=False,
     ),
 ]
+IgnoreCase = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore-case",
+        metavar="A,B",
+        help="Columns in which YES, Yes and yes are the same, among them the target; read in small letters.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 DropMissingTarget = Annotated[
     bool,
     typer.Option(
