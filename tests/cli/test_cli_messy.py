@@ -245,3 +245,41 @@ def test_reading_tells_of_capitals(tmp_path):
         "-o",
         tmp_path / "m.petiole",
     )
+
+
+def test_every_name_that_occurs_twice_is_told(tmp_path):
+    path = write(tmp_path / "twice.csv", "a,score,score,b,a,score,y", ["1,2,3,4,5,6,no", "1,2,3,4,5,6,yes"])
+    told = refused("fit", path, "-t", "y", "-o", tmp_path / "m.petiole")
+    assert told == (
+        "twice.csv, line 1: columns 1 and 5 are named 'a'; 2, 3 and 6 are named 'score': rename them, so that each has "
+        "its own name"
+    )
+
+
+def test_refused_exports_speak_of_the_command_line(tmp_path):
+    rows = [f"{n % 21},{(7 * n) % 13},{'yes' if n % 21 > (7 * n) % 13 else 'no'}" for n in range(60)]
+    path = write(tmp_path / "rows.csv", "x,z,y", rows)
+    run("fit", path, "-t", "y", "--set", "n_estimators=8", "-q", "-o", tmp_path / "m.petiole")
+    told = refused("export", tmp_path / "m.petiole", "-o", tmp_path / "m.c")
+    assert told.endswith("Fit with --method eb-pets, b-pets or pet, or export ONNX (-o FILE.onnx)")
+    run("fit", path, "-t", "y", "-m", "naive-bayes", "-q", "-o", tmp_path / "m.petiole")
+    told = refused("export", tmp_path / "m.petiole", "-o", tmp_path / "m.onnx")
+    assert told.endswith(
+        "Fit with --method probability-forest, probability-forest-separate, mob-esp, eb-pets, b-pets or pet"
+    )
+    oblique = ["--set", "splits=oblique", "--set", "threshold=midpoint"]
+    run("fit", "iris", *TREES, *oblique, "-q", "-o", tmp_path / "m.petiole")
+    told = refused("export", tmp_path / "m.petiole", "-o", tmp_path / "m.onnx")
+    assert told.endswith("ONNX has no such test here. Fit with --set splits=best or --set splits=random")
+
+
+def test_what_is_compared_with_must_be_an_estimator(tmp_path, monkeypatch):
+    (tmp_path / "oddmodels.py").write_text("number = 3\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    told = refused("compare", "iris", "--with", "oddmodels:number", *TREES)
+    assert told == "--with oddmodels:number: is not an estimator but of type int"
+
+
+def test_data_sets_can_be_fetched_by_an_option_too():
+    assert run("datasets", "--fetch").stdout == run("datasets", "fetch").stdout
+    assert "nothing is fetched without --yes" in run("datasets", "--fetch").stdout

@@ -180,7 +180,7 @@ class Recogniser:
         options = self.options
         if options.missing is None and options.like is None and name not in options.ignored and "+" not in present:
             self._findings.extend(
-                f"{name}: {text!r} is a category, of {present[text]:,} rows; "
+                f"{name}: {text!r} is a category, of {_rows(present[text])}; "
                 f"{options.advice.say('missing', text=text)} if it means a missing value"
                 for text in sorted(DASHES & present.keys())
             )
@@ -362,9 +362,17 @@ def _cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count:,} cells"
 
 
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
 def _listed(names: list[str]) -> str:
     shown = ", ".join(names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more columns"
+    return (
+        shown
+        if len(names) <= SHOWN
+        else f"{shown} and {len(names) - SHOWN} more column{'s' if len(names) > SHOWN + 1 else ''}"
+    )
 
 
 def _values(texts: Texts, parse: Parse) -> NDArray[np.float64]:
