@@ -1,4 +1,4 @@
-"""The site builds without a warning, needs no network, and its tutorial prints what it says."""
+"""The site builds without a warning, needs no network, and its pages print what they say."""
 
 from __future__ import annotations
 
@@ -121,6 +121,18 @@ def test_pictures_suit_the_dark_and_methods_say_what_they_are_in_plain_words():
         first = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")[1]
         opening = first.split(". ")[0]
         assert "`" not in opening and len(first.split()) > 40, name  # an idea before the name of a class
+
+
+SESSIONS = sorted(path.name for path in DOCS.glob("*.md") if ">>> " in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", [name for name in SESSIONS if name != "tutorial.md"])
+def test_a_page_prints_what_it_says(name):
+    blocks = [block for kind, block in BLOCK.findall((DOCS / name).read_text(encoding="utf-8")) if kind == "python"]
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, name, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    said: list[str] = []
+    assert runner.run(test, out=said.append).failed == 0, "".join(said)
 
 
 def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):

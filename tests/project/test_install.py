@@ -97,6 +97,7 @@ def test_hints_name_packages_and_not_extras_of_petiole():
         "ray",
         "pyspark",
         "duckdb",
+        "shap",
         "skops",
         "typer",
     }

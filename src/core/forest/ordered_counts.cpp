@@ -41,9 +41,9 @@ class ClassWeights {
       for (std::size_t c = 0; c < width; ++c) (c == k ? weights_[i].target : weights_[i].others) += row[c];
       row += width;
     }
-    for (std::size_t at = top_down_.size(); at-- > 0;) over_children(top_down_[at], [&](std::size_t child) {
-      weights_[static_cast<std::size_t>(top_down_[at])] += weights_[child];
-    });
+    for (std::size_t at = top_down_.size(); at-- > 0;)
+      over_children(top_down_[at],
+                    [&](std::size_t child) { weights_[static_cast<std::size_t>(top_down_[at])] += weights_[child]; });
   }
 
   // Whether a node is to be a leaf, because of a child with rows, but too few.

@@ -177,7 +177,7 @@ class FeatureEncoder(Savable):
 
     def _saved_state(self) -> dict[str, Any]:
         columns = [_saved_column(column) for column in self.columns]
-        state = {"owner": self.owner, "feature_names": self.input_names, "columns": columns}
+        state: dict[str, Any] = {"owner": self.owner, "feature_names": self.input_names, "columns": columns}
         if self.table_format:
             state["table_format"] = self.table_format
         if getattr(self, "reference", None) is not None:

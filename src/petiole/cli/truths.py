@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._classifiers.nesting import find_encoder
 from petiole._table.number_texts import MISSING_LABELS
 from petiole.cli.errors import WrongInput
 from petiole.cli.io.batches import open_batches
 from petiole.cli.io.labelled import NAMED_TARGET, Roles
-from petiole.cli.io.model_columns import ModelColumn, Names, find_encoder
+from petiole.cli.io.model_columns import ModelColumn, Names
 from petiole.cli.io.sources import Source, find_source
 from petiole.cli.scoring import Scored, Scorer
 from petiole.cli.screen import note

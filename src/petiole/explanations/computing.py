@@ -87,7 +87,7 @@ def explain(
     >>> bool(abs(found.answers - model.predict_proba(X[:2])).max() < 1e-9)
     True
     >>> [reason.column for reason in found.reasons(0, 2, label=0)]
-    ['worst concave points', 'worst area']
+    ['worst concave points', 'area error']
     """
     inner = _explainable(model)
     check_choice("output", output, OUTPUTS)

@@ -144,7 +144,7 @@ class Explanation:
         >>> from petiole import PETClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> print(PETClassifier(max_depth=2).fit(X, y).explain(X[60:61]).words(label=1))
-        P(1) = 0.877, starting from 0.333. Raised by x3 = 1 (+0.353), x2 = 3.5 (+0.191).
+        P(1) = 0.877, starting from 0.335. Raised by x3 = 1 (+0.321), x2 = 3.5 (+0.222).
         """
         k = self.class_number(label)
         moved = self.reasons(row, n, label=label)

@@ -57,7 +57,7 @@ class SequentialTest:
 
     @property
     def highest(self) -> float:
-        """The most that they have ever owned; 1 before the first row."""
+        """The largest mean wealth so far; 1 before the first row."""
         return math.exp(min(self.log_highest, 700.0))
 
     @property
@@ -91,32 +91,32 @@ class SequentialTest:
         self.n_rows += len(log_factors)
 
     def state(self) -> dict[str, Any]:
-        """What is needed to go on later, as plain numbers for JSON."""
+        """What is needed to continue later, as plain numbers for JSON."""
         return {"log_wealth": self.log_wealth.tolist(), "n_rows": self.n_rows, "log_highest": self.log_highest}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on from an earlier :meth:`state`."""
+        """Continue from an earlier :meth:`state`."""
         wealth = np.asarray(state["log_wealth"], dtype=np.float64)
         if wealth.shape != self.log_wealth.shape:
-            raise ValueError("state: is that of another test, or of a model with other classes; start with a new one")
+            raise ValueError("state: belongs to another test, or to a model with other classes; start with a new one")
         self.log_wealth, self.n_rows = wealth, int(state["n_rows"])
         self.log_highest = float(state["log_highest"])
 
 
 class CalibrationTest(SequentialTest):
-    """Whether probabilities are still true, tested after every row.
+    """Tests after every row whether probabilities are calibrated.
 
-    Null hypothesis: whatever came before, the label of a row is drawn with the probabilities p that the model gives to
-    it. Every bettor stands for an alternative q, and multiplies his wealth by q(y) / p(y) at each row, whose mean is 1
-    under p: a likelihood ratio. Alternatives make a class more or less probable (q_k ∝ p_k e^θ) or all probabilities
+    Null hypothesis: given all earlier rows, the label of a row is drawn with the probabilities p of the model. Each
+    bettor stands for an alternative q. Its wealth is multiplied by q(y) / p(y) at each row, a likelihood ratio whose
+    mean is 1 under p. Alternatives make a class more or less probable (q_k ∝ p_k e^θ) or all probabilities
     more or less extreme (q ∝ p^(1+a)).
 
     Parameters
     ----------
     n_classes : int
     correction : array of shape (1 + n_classes,), optional
-        How far the probabilities were off before, so that only what is new counts: p_k ∝ p_k^(1 + c_0) e^(c_k) is what
-        is tested. ``Reference.correction`` has it.
+        A correction of errors that are known from the fit, so that only new errors count: the probabilities that are
+        tested are ∝ p_k^(1 + c_0) e^(c_k). See ``Reference.correction``.
 
     Examples
     --------
@@ -170,16 +170,16 @@ class CalibrationTest(SequentialTest):
 
 
 class LossTest(SequentialTest):
-    """Whether the log-loss is larger than promised, tested after every row.
+    """Tests after every row whether the log-loss is larger than expected.
 
-    Null hypothesis: whatever came before, the mean of the next loss is at most ``promised``. A bettor multiplies his
-    wealth by 1 + λ (loss − promised), whose mean is then at most 1, with λ = c / promised for shares c from 0.02 to 0.4
-    (the betting of Waudby-Smith & Ramdas 2024).
+    Null hypothesis: given all earlier rows, the mean of the next loss is at most ``promised``. A bettor's wealth is
+    multiplied by 1 + λ (loss − promised), whose mean is then at most 1, with λ = c / promised for shares c from 0.02 to
+    0.4 (the betting of Waudby-Smith & Ramdas 2024).
 
     Parameters
     ----------
     promised : float
-        The mean log-loss in bits that may be expected, with a margin for what is not known about it.
+        The largest mean log-loss in bits to expect, including a margin for its uncertainty.
 
     Examples
     --------

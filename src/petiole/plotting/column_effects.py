@@ -135,7 +135,7 @@ def effects(
     >>> [effect.column for effect in display.effects]
     ['petal width (cm)', 'petal length (cm)']
     >>> display.effects[0].mean[[0, -1]].round(1).tolist()
-    [0.1, 0.7]
+    [0.1, 0.6]
     """
     check_is_fitted(model)
     check_whole("n_columns", n_columns, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._classifiers.nesting import find_encoder
 from petiole._table.date_texts import ISO, DateFormat, recognise_dates
 from petiole._table.dates import DateColumn
 from petiole._table.number_texts import DASHES, MISSING_MARKERS, PLAIN, NumberFormat
@@ -255,21 +256,3 @@ def _count(count: int) -> str:
 
 def _are_texts(categories: NDArray[Any] | None) -> bool:
     return categories is None or all(isinstance(value, str) for value in categories.tolist())
-
-
-def with_inner_classifiers(model: Any) -> Iterator[Any]:
-    """A fitted classifier and those inside it, from the outside in.
-
-    A wrapper has its fitted classifier as ``estimator_``, scikit-learn's FrozenEstimator as ``estimator``.
-    """
-    from sklearn.frozen import FrozenEstimator
-
-    while model is not None:
-        yield model
-        model = model.estimator if isinstance(model, FrozenEstimator) else getattr(model, "estimator_", None)
-
-
-def find_encoder(model: Any) -> Any:
-    """The encoder of a classifier, or of the one inside it; None if there is none."""
-    encoders = (getattr(part, "encoder_", None) for part in with_inner_classifiers(model))
-    return next((encoder for encoder in encoders if encoder is not None), None)
