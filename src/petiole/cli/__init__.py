@@ -21,6 +21,7 @@ from petiole.cli.commands.predict import predict
 from petiole.cli.commands.reproduce import reproduce
 from petiole.cli.commands.update import update
 from petiole.cli.errors import explain_failure
+from petiole.cli.options import paragraphs_of
 
 TERMINATED = 143  # what shells report after SIGTERM
 
@@ -32,15 +33,8 @@ app = typer.Typer(
     help="Class probabilities people can act on, from decision trees and their ensembles.",
     epilog="To try it: petiole compare iris",
 )
-
-
-def _paragraphs(docstring: str | None) -> str:
-    """A docstring with each paragraph on one line, so that help wraps it at the width of the window."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in (docstring or "").split("\n\n"))
-
-
 for command in (compare, fit, predict, evaluate, explain, update, monitor, info, export, reproduce):
-    app.command(rich_help_panel="Commands", help=_paragraphs(command.__doc__))(command)
+    app.command(rich_help_panel="Commands", help=paragraphs_of(command))(command)
 app.add_typer(data_sets.app, name="datasets", rich_help_panel="Commands")
 
 

@@ -68,6 +68,7 @@ class TrainingOptions(BinnedLabelOptions):
 
     categorical: options.Nominal = None
     numeric: options.Numeric = None
+    ignore_case: options.IgnoreCase = None
 
 
 SETS = "Prediction sets"
