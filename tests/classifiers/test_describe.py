@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.datasets import load_iris
@@ -183,3 +184,22 @@ def test_boosted_trees_say_their_rounds_and_their_held_out_loss(iris):
     assert f"{3 * model.n_iter_}, {model.n_iter_} rounds" in text
     assert f"log-loss (bits)  {model.validation_log_loss_.min():.3f}" in text
     assert "Held-out" not in petiole.BoostedPETClassifier(early_stopping=False, max_iter=5).fit(*iris).describe()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_dates_are_described_by_their_parts(named):
+    """A date has several features, so that there are more of them than columns."""
+    random = np.random.default_rng(0)
+    days = np.datetime64("2020-01-01T00:00") + random.integers(0, 900 * 1440, size=300) * np.timedelta64(1, "m")
+    X = pd.DataFrame(
+        {"size": random.random(300), "since": days, "town": pd.Categorical(random.choice(["a", "b"], 300))}
+    )
+    y = (X["since"].dt.month > 6).to_numpy().astype(int)
+    table = X if named else X.astype(object).to_numpy()
+    for model in (PETClassifier(), ProbabilityForestClassifier(8, random_state=0)):
+        told = model.fit(table, y).describe()
+        assert ("since (month)" if named else "x1 (month)") in told.partition("Features by importance")[2]
+        assert "columns" in told and "3, 1 of them categorical, 1 of dates" in told
+        dates = "since (days, year, month, weekday, hour)" if named else "x1 (days, year, month, weekday, hour)"
+        assert dates in told
+        assert "(month)" in model._repr_mimebundle_()["text/html"]

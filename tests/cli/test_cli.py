@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import itertools
 import json
 import re
 import shlex
@@ -598,6 +599,9 @@ def test_help_fits_eighty_columns_and_says_what_each_option_is(command, monkeypa
     told = run(*command.split(), "--help").stdout
     lines = told.splitlines()
     assert max(map(len, lines)) <= 80
+    text = told.partition("╭")[0].partition("Usage:")[2].split("\n")[2:]
+    for line, after in itertools.pairwise(text):  # a line ends where the next word does not fit
+        assert not after.strip() or not line.strip() or len(line.rstrip()) + len(after.split()[0]) >= 77, told
     options = [line for line in lines if line.startswith("│ --") or line.startswith("│ *  --")]
     assert options
     for line in options:

@@ -12,6 +12,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from petiole._sheet import Picture, Sheet, SmallTable
+from petiole._table.dates import DateColumn
 from petiole._tree.svg import draw_svg
 from petiole._tree.text import export_text, shorten_list
 
@@ -33,9 +34,9 @@ class Described:
         >>> X, y = load_iris(return_X_y=True)
         >>> print(PETClassifier(max_depth=1).fit(X, y).describe())
         PETClassifier(max_depth=1)
-          classes   3: 0, 1, 2
-          features  4
-          tree      3 nodes, 2 leaves, depth 1
+          classes  3: 0, 1, 2
+          columns  4
+          tree     3 nodes, 2 leaves, depth 1
         <BLANKLINE>
         Features by importance
           feature  share
@@ -71,7 +72,7 @@ def _html_of(model: Any) -> str:
 def sheet_of(model: Any) -> Sheet:
     """The page about a fitted classifier; that of the classifier inside follows for one that wraps another."""
     classes = [str(label) for label in model.classes_]
-    facts = [("classes", f"{len(classes)}: {shorten_list(classes)}"), *_about_features(model), *_about_trees(model)]
+    facts = [("classes", f"{len(classes)}: {shorten_list(classes)}"), *_about_columns(model), *_about_trees(model)]
     found = (_scores(model), _held_out_score(model), _components(model), _importance(model))
     tables = [table for table in found if table.rows]
     pictures = [*_tree_drawn(model), *_reliability_drawn(model)]
@@ -88,13 +89,38 @@ def sheet_of(model: Any) -> Sheet:
     return Sheet(" ".join(repr(model).split()), facts, tables, pictures, note)
 
 
-def _about_features(model: Any) -> list[tuple[str, str]]:
+def _about_columns(model: Any) -> list[tuple[str, str]]:
     if not hasattr(model, "n_features_in_"):
         return []
-    found = getattr(getattr(model, "encoder_", None), "n_categories", None)
-    n_categorical = 0 if found is None else int(np.count_nonzero(found))
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None:
+        return [("columns", f"{model.n_features_in_}")]
+    n_categorical, dates = encoder.kinds.count("nominal"), _dates_of(encoder)
     more = f", {n_categorical} of them categorical" if n_categorical else ""
-    return [("features", f"{model.n_features_in_}{more}")]
+    more += f", {len(dates)} of dates" if dates else ""
+    facts = [("columns", f"{model.n_features_in_}{more}")]
+    return [*facts, ("dates", shorten_list(dates))] if dates else facts
+
+
+def _dates_of(encoder: Any) -> list[str]:
+    """The columns of dates, and the features that they became."""
+    names = _input_names(encoder)
+    columns = zip(names, encoder.columns, strict=True)
+    return [f"{name} ({', '.join(column.parts)})" for name, column in columns if isinstance(column, DateColumn)]
+
+
+def _input_names(encoder: Any) -> list[str]:
+    return encoder.input_names or [f"x{position}" for position in range(encoder.n_inputs)]
+
+
+def _feature_names(model: Any, count: int) -> list[str]:
+    """The names of the features, of which a date has several; those of the columns where there is no encoder."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None or encoder.n_features != count:
+        return list(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)])))
+    pairs = zip(_input_names(encoder), encoder.columns, strict=True)
+    named = (column.names(name) if isinstance(column, DateColumn) else [name] for name, column in pairs)
+    return [str(name) for of_column in named for name in of_column]
 
 
 def _about_trees(model: Any) -> list[tuple[str, str]]:
@@ -130,9 +156,9 @@ def _importance(model: Any) -> SmallTable:
     found = getattr(model, "feature_importances_", None)
     if found is None:
         return SmallTable("", [], [])
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(found))])
+    names = _feature_names(model, len(found))
     best = [j for j in np.argsort(-found, kind="stable")[:MOST_ROWS] if found[j] > 0]
-    rows = [[str(names[j]), f"{found[j]:.3f}"] for j in best]
+    rows = [[names[j], f"{found[j]:.3f}"] for j in best]
     return SmallTable("Features by importance", ["feature", "share"], rows)
 
 

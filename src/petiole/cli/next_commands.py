@@ -35,6 +35,7 @@ def _columns(roles: Roles) -> list[str]:
         ("--nominal", roles.categorical),
         ("--numeric", roles.numeric),
         ("--drop", roles.drop),
+        ("--ignore-case", roles.ignore_case),
     )
     for option, names in named:
         if names:

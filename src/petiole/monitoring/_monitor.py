@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from petiole._classifiers.nesting import find_encoder
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import Array, settled
@@ -22,7 +23,7 @@ from petiole._validation import check_number
 from petiole.monitoring._drift import column_drift, leaf_drift
 from petiole.monitoring._estimation import estimate_scores, row_entropies
 from petiole.monitoring._evidence import CalibrationTest, LossTest, SequentialTest, corrected, losses_in_bits
-from petiole.monitoring._reference import Group, Reference, encoder_of, kept_reference, row_scores, score_of
+from petiole.monitoring._reference import Group, Reference, kept_reference, row_scores, score_of
 from petiole.monitoring._remedies import advise, try_remedies
 from petiole.monitoring._result import Finding, Monitoring
 
@@ -148,7 +149,7 @@ class _NewRows:
         if len(order) < n or not (order == np.arange(n)).all():
             X, proba, weights = _safe_indexing(X, order), proba[order], weights[order]
             judged = None if judged is None else Judged(judged.codes[order], proba, classes, weights)
-        encoder = encoder_of(model)
+        encoder = find_encoder(model)
         encoder = known.encoder if encoder is None and known is not None else encoder
         matrix = None if encoder is None else encoder.transform(X)
         if known is not None and known.classes.tolist() != classes.tolist():
@@ -266,7 +267,7 @@ def _drift(model: Any, rows: _NewRows, known: Reference | None, alpha: float) ->
             )
         found = known.columns(rows.encoder)
         columns = column_drift(known, found, found.codes(rows.matrix), rows.weights, alpha)
-    own = encoder_of(model) is not None
+    own = find_encoder(model) is not None
     return columns, leaf_drift(model, rows.matrix, rows.weights, alpha) if own else None
 
 
@@ -290,7 +291,7 @@ def _order(time: Any, n: int) -> Any:
 
 def _identity(model: Any) -> str:
     """Equal for models with the same classes and columns, also after an update."""
-    encoder = encoder_of(model)
+    encoder = find_encoder(model)
     names = [] if encoder is None or encoder.feature_names is None else encoder.feature_names
     text = repr((type(model).__name__, np.asarray(model.classes_).tolist(), names))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -159,7 +159,7 @@ def _contributions(moved: Explanation | None, k: int) -> list[Section]:
 
 def _values(model: Any, query: Any) -> Section:
     """The row as read by the model."""
-    from petiole.cli.io.model_columns import find_encoder
+    from petiole._classifiers.nesting import find_encoder
 
     encoder = find_encoder(model)
     if encoder is None:
