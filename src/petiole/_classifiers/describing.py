@@ -16,7 +16,7 @@ from petiole._table.dates import DateColumn
 from petiole._tree.svg import draw_svg
 from petiole._tree.text import export_text, shorten_list
 
-MOST_COLUMNS = 8
+MOST_ROWS = 8
 SHOWN_DEPTH = 3
 SCORES = {"oob_log_loss_": "log-loss (bits)", "oob_brier_": "Brier score", "oob_score_": "accuracy"}
 
@@ -38,9 +38,9 @@ class Described:
           columns  4
           tree     3 nodes, 2 leaves, depth 1
         <BLANKLINE>
-        Columns by importance
-          column  share
-          x2      1.000
+        Features by importance
+          feature  share
+          x2       1.000
         <BLANKLINE>
         The tree
         x2 <= 2.45: 0 (50.0)  [0.96 0.02 0.02]
@@ -73,7 +73,8 @@ def sheet_of(model: Any) -> Sheet:
     """The page about a fitted classifier; that of the classifier inside follows for one that wraps another."""
     classes = [str(label) for label in model.classes_]
     facts = [("classes", f"{len(classes)}: {shorten_list(classes)}"), *_about_columns(model), *_about_trees(model)]
-    tables = [table for table in (_scores(model), _components(model), _importance(model)) if table.rows]
+    found = (_scores(model), _held_out_score(model), _components(model), _importance(model))
+    tables = [table for table in found if table.rows]
     pictures = [*_tree_drawn(model), *_reliability_drawn(model)]
     note = ""
     inner = getattr(model, "estimator_", None)
@@ -127,7 +128,8 @@ def _about_trees(model: Any) -> list[tuple[str, str]]:
         tree = model.tree_
         return [("tree", f"{tree.n_nodes} nodes, {tree.n_leaves} leaves, depth {tree.depth}")]
     if hasattr(model, "trees_"):
-        return [("trees", f"{len(model.trees_)}")]
+        rounds = f", {model.n_iter_} rounds" if hasattr(model, "n_iter_") else ""
+        return [("trees", f"{len(model.trees_)}{rounds}")]
     return []
 
 
@@ -137,9 +139,16 @@ def _scores(model: Any) -> SmallTable:
     return SmallTable("Out-of-bag scores", ["score", "mean"], rows)
 
 
+def _held_out_score(model: Any) -> SmallTable:
+    """The log-loss of boosted trees on rows that their chains have not seen."""
+    losses = getattr(model, "validation_log_loss_", ())
+    rows = [["log-loss (bits)", f"{min(losses):.3f}"]] if len(losses) else []
+    return SmallTable("Held-out score", ["score", "mean"], rows)
+
+
 def _components(model: Any) -> SmallTable:
     found = getattr(model, "oob_component_log_loss_", None) or {}
-    best = sorted(found.items(), key=lambda item: item[1])[:MOST_COLUMNS]
+    best = sorted(found.items(), key=lambda item: item[1])[:MOST_ROWS]
     return SmallTable("Components by themselves", ["component", "log-loss"], [[str(k), f"{v:.3f}"] for k, v in best])
 
 
@@ -148,9 +157,9 @@ def _importance(model: Any) -> SmallTable:
     if found is None:
         return SmallTable("", [], [])
     names = _feature_names(model, len(found))
-    best = [j for j in np.argsort(-found, kind="stable")[:MOST_COLUMNS] if found[j] > 0]
+    best = [j for j in np.argsort(-found, kind="stable")[:MOST_ROWS] if found[j] > 0]
     rows = [[names[j], f"{found[j]:.3f}"] for j in best]
-    return SmallTable("Columns by importance", ["column", "share"], rows)
+    return SmallTable("Features by importance", ["feature", "share"], rows)
 
 
 def _tree_drawn(model: Any) -> list[Picture]:
@@ -174,20 +183,21 @@ def _reliability_drawn(model: Any) -> list[Picture]:
 
 def _reliability_svg(found: npt.NDArray[np.float64]) -> str:
     """A point per bin, whose area grows with its rows; a perfect model is on the line."""
-    size, edge = 180, 24
+    size, edge, above = 180, 24, 10
     largest = found[:, 2].max()
     points = "".join(
-        f'<circle cx="{edge + size * claimed:.1f}" cy="{size * (1 - right) + 6:.1f}" '
+        f'<circle cx="{edge + size * claimed:.1f}" cy="{size * (1 - right) + above:.1f}" '
         f'r="{2 + 6 * np.sqrt(weight / largest):.1f}" fill="#0072b2"><title>predicted {claimed:.2f}, '
         f"right {right:.2f}, {weight:.6g} rows</title></circle>"
         for claimed, right, weight in found
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="reliability" width="{size + 2 * edge}" '
-        f'height="{size + 32}" font-family="system-ui,sans-serif" font-size="10" fill="currentColor">'
-        f'<path d="M{edge} 6V{size + 6}H{edge + size}" fill="none" stroke="currentColor"/>'
-        f'<path d="M{edge} {size + 6}L{edge + size} 6" fill="none" stroke="currentColor" stroke-dasharray="4 3" '
+        f'height="{size + above + 26}" font-family="system-ui,sans-serif" font-size="10" fill="currentColor">'
+        f'<path d="M{edge} {above}V{size + above}H{edge + size}" fill="none" stroke="currentColor"/>'
+        f'<path d="M{edge} {size + above}L{edge + size} {above}" fill="none" stroke="currentColor" '
+        f'stroke-dasharray="4 3" '
         f'opacity=".6"/>'
-        f'{points}<text x="{edge + size}" y="{size + 20}" text-anchor="end">predicted 1</text>'
-        f'<text x="{edge}" y="{size + 20}">0</text><text x="4" y="14">1</text></svg>'
+        f'{points}<text x="{edge + size}" y="{size + above + 14}" text-anchor="end">predicted 1</text>'
+        f'<text x="{edge}" y="{size + above + 14}">0</text><text x="4" y="{above + 8}">1</text></svg>'
     )
