@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import ndtri
 
@@ -91,23 +90,6 @@ class Reference(Savable):
         The same as ``said`` and ``came`` for each code of each feature, times the weight; expected are the sums of the
         probabilities after the correction.
     """
-
-    classes: npt.NDArray[Any]
-    n_rows: float
-    class_shares: Floats
-    edges: list[Floats]
-    titles: list[list[str]]
-    code_weights: list[Floats]
-    encoder: FeatureEncoder | None
-    n_honest: float
-    score_table: Floats
-    said: Floats
-    came: Floats
-    correction: Floats
-    reliability: Floats
-    group_said: list[Floats]
-    group_came: list[Floats]
-    group_expected: list[Floats]
 
     _saved = fields(
         classes=checks.labels,
