@@ -19,6 +19,9 @@ DOCS = ROOT / "docs"
 BLOCK = re.compile(r"```(python|console)\n(.*?)```", re.DOTALL)
 
 
+SIGNIFICANT = re.compile(r"\* (ours )?significant at")  # notes below tables, which begin with an asterisk
+
+
 class Loaded(HTMLParser):
     """The addresses that a page makes the browser fetch."""
 
@@ -101,7 +104,11 @@ def run_console(block):
 
 
 @pytest.mark.parametrize(
-    "name", ["trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"]
+    "name",
+    [
+        *("trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"),
+        *("constraints", "explanations", "monitoring", "groups"),
+    ],
 )
 def test_formulas_are_typeset(site, name):
     page = (site / f"{name}.html").read_text(encoding="utf-8")
@@ -159,6 +166,25 @@ def test_every_example_is_in_the_gallery_and_has_a_page_with_its_picture(site):
         assert f'href="{example.stem}.html"' in gallery, example.name
         article = (site / "examples" / f"{example.stem}.html").read_text(encoding="utf-8").partition("<article")[2]
         assert "<img" in article or "savefig" not in example.read_text(encoding="utf-8"), example.name
+
+
+def test_every_page_is_in_the_navigation(site):
+    """A page that nobody links to from the navigation is not found by readers."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in site.rglob("*.html"):
+        name = page.relative_to(site).with_suffix(".md").as_posix()
+        assert name == "404.md" or f" {name}\n" in settings, name
+
+
+# What Markdown leaves as text if a list has no empty line before it, a formula no fence or a link no target.
+LEFT_OVER = re.compile(r"(?:^|[.:;]) ?[-*] \S|\$[^$\d\s][^$]*\$|\]\(|\[`|\*\*|```|^\|.*\|", re.MULTILINE)
+
+
+def test_no_markup_is_left_in_the_text(site):
+    for page in site.rglob("*.html"):
+        for paragraph in re.findall(r"<p>(.*?)</p>", page.read_text(encoding="utf-8"), re.DOTALL):
+            text = re.sub(r"<code.*?</code>|<[^>]+>", "", paragraph, flags=re.DOTALL)
+            assert not LEFT_OVER.search(text) or SIGNIFICANT.match(text), (page.name, text)
 
 
 def test_roles_are_links_to_the_reference(site):

@@ -93,6 +93,13 @@ def test_pages_load_clean_and_fit_a_phone(browser, pages, name):
     assert browser.execute_script("return document.images.length") == 0
     if name == "many":
         check_costs_of_many_classes(browser)
+        script = (
+            "const box = document.querySelector('.cost-fields').parentElement; return box.scrollWidth - box.clientWidth"
+        )
+        assert browser.execute_script(script) <= 0  # the fields for three classes fit
+        drawn = "return [...new Set(NODES.flatMap((node) => node.classes))].length"
+        shown = "return document.querySelectorAll('#class-legend li').length"
+        assert browser.execute_script(shown) == browser.execute_script(drawn) == 3
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

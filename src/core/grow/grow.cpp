@@ -300,7 +300,7 @@ class Grower {
       search(0);
     } else {
       const auto usable = [&](std::int32_t feature) { return interactions_.allows(path, feature); };
-      draw_.draw(key, frame, n_features, options_.max_features, columns_, candidates_, usable, search);
+      draw_.draw(key, frame, n_features, options_, columns_, candidates_, usable, search);
     }
   }
 

@@ -26,7 +26,7 @@ from petiole._estimates.components import Component, OwnRows
 from petiole._estimates.cross_fitted import CrossFitted
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._estimates.members import PoolMembers, fit_members
-from petiole._estimates.scores import mean_log_loss
+from petiole._estimates.scores import mean_log_loss, quality_of
 from petiole._estimates.single_tree import SingleTree
 from petiole._estimates.vote_look_up import make_ballot
 from petiole._forest.forest import Forest
@@ -375,8 +375,8 @@ def fit_pooled_components(
     members = members.kept(useful)
     forest_pool_needed = forest_pool if members.needs_starts else None
     estimate = PooledComponents(parts, members, pool, forest_pool_needed, kept, prior, base_rates)
-    loss = mean_log_loss(pool.combine([learned[name] for name in kept]), rows_to_learn)
-    return Fit(estimate, out_of_bag, loss, losses)
+    quality = quality_of(pool.combine([learned[name] for name in kept]), rows_to_learn)
+    return Fit(estimate, out_of_bag, quality, losses)
 
 
 def _by_name(names: Sequence[str], answers: Sequence[Floats], rows: npt.NDArray[Any]) -> dict[str, Floats]:

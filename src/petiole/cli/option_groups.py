@@ -68,6 +68,7 @@ class TrainingOptions(BinnedLabelOptions):
 
     categorical: options.Nominal = None
     numeric: options.Numeric = None
+    ignore_case: options.IgnoreCase = None
 
 
 SETS = "Prediction sets"
@@ -82,8 +83,8 @@ class SetOptions:
         typer.Option(
             "--sets",
             metavar="NAME",
-            help="Keep what predict --sets needs, from out-of-bag or held-out rows: lac (the smallest sets), aps or "
-            "raps (larger sets for rows that are hard).",
+            help="Calibrate prediction sets on out-of-bag or held-out rows, for predict --sets: lac (the smallest "
+            "sets), aps or raps (larger sets for rows that are hard).",
             rich_help_panel=SETS,
             show_default=False,
         ),
@@ -93,7 +94,7 @@ class SetOptions:
         typer.Option(
             "--sets-by",
             metavar="A,B",
-            help="Columns by whose values sets are calibrated, each group by itself.",
+            help="Columns whose values are groups; sets are calibrated in each group by itself.",
             rich_help_panel=SETS,
             show_default=False,
         ),

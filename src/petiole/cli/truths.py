@@ -57,7 +57,8 @@ class LabelledRows:
         self._columns = self._scorer.columns
         self._classes = model.classes_
         missing = MISSING_LABELS if roles.missing is None else roles.missing
-        self._codes = Names(model.classes_.tolist(), sorted(missing))
+        ignore_case = self._target in self._columns.format.ignore_case
+        self._codes = Names(model.classes_.tolist(), sorted(missing), ignore_case=ignore_case)
         self._bins = roles.bins or self._columns.format.target_bins
         self._n_read = 0
         self.n_left_out = 0  # rows without a class

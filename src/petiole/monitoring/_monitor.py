@@ -154,7 +154,7 @@ class _NewRows:
         matrix = None if encoder is None else encoder.transform(X)
         if known is not None and known.classes.tolist() != classes.tolist():
             raise ValueError(
-                f"reference: is about the classes {known.classes.tolist()}, the model's are {classes.tolist()}"
+                f"reference: has the classes {known.classes.tolist()}, but the model has {classes.tolist()}"
             )
         return cls(X, proba, weights, classes, judged, encoder, matrix)
 
@@ -264,9 +264,7 @@ def _drift(model: Any, rows: _NewRows, known: Reference | None, alpha: float) ->
     columns = []
     if known is not None:
         if not known.fits(rows.encoder):
-            raise ValueError(
-                "reference: is about other columns than the model has; make it with reference_of(model, ...)"
-            )
+            raise ValueError("reference: has other columns than the model; make it with reference_of(model, ...)")
         found = known.columns(rows.encoder)
         columns = column_drift(known, found, found.codes(rows.matrix), rows.weights, alpha)
     own = find_encoder(model) is not None

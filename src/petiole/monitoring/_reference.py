@@ -1,4 +1,4 @@
-"""What is kept of the training rows: their columns in ranges, and what the honest answers promise."""
+"""A summary of the training rows: the distributions of their columns, and the scores of honest predictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import ndtri
 
@@ -49,7 +48,7 @@ class Score(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group of rows: its name, the feature and its codes, and how far the honest answers in it are off."""
+    """A group of rows: its name, the feature and its codes, and the correction of honest predictions in it."""
 
     name: str
     feature: int
@@ -58,7 +57,7 @@ class Group(NamedTuple):
 
 
 class Reference(Savable):
-    """What is known of the rows that a model was fitted to; a few kilobytes that stand for all of them.
+    """A summary of the rows that a model was fitted to, in a few kilobytes.
 
     Attributes
     ----------
@@ -70,43 +69,27 @@ class Reference(Savable):
     code_weights : list of arrays
         For each feature the weight of each category or tenth of a number, the last being that of missing values.
     spans : array of shape (n_features, 3)
-        The least, the middle and the largest value of each number; NaN for categories. References from before have no
-        rows here.
+        The smallest, the middle and the largest value of each numeric feature; NaN for categorical ones. References
+        from earlier versions have no rows here.
     answers : str
-        Whose the honest probabilities are: "training" rows, by trees or folds that have not seen them, or "new" rows.
+        The rows of the honest probabilities: "training" rows, predicted by trees or folds that have not seen them, or
+        "new" rows.
     n_honest : float
-        The weight of the rows with honest probabilities: out of bag, cross-fitted, or new to the model. 0 if there are
-        none; what follows is then empty.
+        The weight of the rows with honest probabilities: out of bag, cross-fitted, or new to the model. If it is 0, the
+        following attributes are empty.
     scores : dict from name to Score
         Log-loss (bits), Brier score and accuracy on these rows.
     said, came : arrays of shape (n_classes,)
-        The mean probability of each class, and its share.
+        The mean probability of each class, and its observed share.
     correction : array of shape (1 + n_classes,)
-        How far the honest answers are off: p_k^(1 + c_0) e^(c_k), divided by the sum, is true of them. Shrunk by how
-        sure it is, to zeros where it explains no more than chance.
+        The correction of the honest predictions: p_k^(1 + c_0) e^(c_k), divided by the sum over classes, is calibrated.
+        It is shrunk, and zero if it explains no more than chance.
     reliability : array of shape (n_bins, 4)
         Class, mean probability, observed share and weight, for each class in bins of equal width.
     group_said, group_came, group_expected : list of arrays of shape (n_codes, n_classes)
         The same as ``said`` and ``came`` for each code of each feature, times the weight; expected are the sums of the
         probabilities after the correction.
     """
-
-    classes: npt.NDArray[Any]
-    n_rows: float
-    class_shares: Floats
-    edges: list[Floats]
-    titles: list[list[str]]
-    code_weights: list[Floats]
-    encoder: FeatureEncoder | None
-    n_honest: float
-    score_table: Floats
-    said: Floats
-    came: Floats
-    correction: Floats
-    reliability: Floats
-    group_said: list[Floats]
-    group_came: list[Floats]
-    group_expected: list[Floats]
 
     _saved = fields(
         classes=checks.labels,
@@ -261,19 +244,21 @@ def reference_of(model: Any, X: Any, y: Any, sample_weight: Any = None, *, rows:
 
 
 def remember(model: Any, X: Any, y: Any, sample_weight: Any = None, *, rows: str = "training") -> Any:
-    """Let a model keep the :class:`Reference` of its rows, also in its file; returns the model.
+    """Store the :class:`Reference` of its rows in a model, and so in its file. Returns the model.
 
-    The command line does it after every fit.
+    ``petiole fit`` does this.
     """
     encoder = find_encoder(model)
     if encoder is None:
-        raise ValueError(f"{type(model).__name__} keeps no columns: use reference_of, and give it to monitor")
+        raise ValueError(
+            f"{type(model).__name__} does not store its columns: pass a reference, from reference_of, to monitor"
+        )
     encoder.reference = reference_of(model, X, y, sample_weight, rows=rows)
     return model
 
 
 def kept_reference(model: Any) -> Reference | None:
-    """The :class:`Reference` that a model keeps of its training rows, None if it keeps none."""
+    """The :class:`Reference` that is stored in a model; None if there is none."""
     found: Reference | None = getattr(find_encoder(model), "reference", None)
     if found is None or found.classes.tolist() != np.asarray(model.classes_).tolist():
         return None

@@ -53,11 +53,11 @@ def monitor(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Test whether a model still holds for new rows. The exit code is 0, 3 for an alarm, or 4 for drift alone.
+    """Test whether a model still holds for new rows.
 
     With labels (--target, or the model's own target if the file has it), calibration and log-loss are tested row by
     row. The tests can be repeated as often as you like. Without labels, columns and leaves are compared with those of
-    the training rows.
+    the training rows. The exit code is 0 if nothing is found, 3 for an alarm, and 4 for drift alone.
     """
     from petiole.cli.commands.fit import check_place
     from petiole.cli.io.labelled import split_names
