@@ -171,7 +171,7 @@ def test_errors_say_what_to_do():
         monitor(model, X, y, reference=reference_of(other, X[["size"]], y))
     with pytest.raises(ValueError, match="alpha="):
         monitor(model, X, y, alpha=0)
-    with pytest.raises(ValueError, match="keeps no columns"):
+    with pytest.raises(ValueError, match="does not store its columns"):
         remember(RandomForestClassifier().fit(X[["grade"]], y), X[["grade"]], y)
 
 

@@ -36,8 +36,8 @@ LeafWeights leaf_weights(const PackedTree& packed, int n_classes, double in_bag,
 }
 
 // The weights of out-of-bag rows at each leaf of a tree, fold by fold.
-std::vector<LeafWeights> fold_weights(const Members::OfTree& tree, std::size_t n_rows, TrainingRows rows, ClassId target_label,
-                                      Folds folds) {
+std::vector<LeafWeights> fold_weights(const Members::OfTree& tree, std::size_t n_rows, TrainingRows rows,
+                                      ClassId target_label, Folds folds) {
   std::vector<LeafWeights> weights(folds.n, LeafWeights(static_cast<std::size_t>(tree.n_leaves)));
   for (std::size_t row = 0; row < n_rows; ++row) {
     if (tree.copies_of(row) > 0) continue;
@@ -54,8 +54,11 @@ class OrderedTree {
  public:
   OrderedTree(const PackedTree& packed, int n_classes, Signs signs) : OrderedTree(unpack(packed, n_classes, false), signs) {}
   OrderedTree(Tree tree, Signs signs)
-      : tree_(std::move(tree)), parent_(tree_.n_nodes(), -1), leaves_(leaves_of(tree_)),
-        cells_(cell_order(split_tree(tree_, signs))), cell_of_(cells_of_nodes(tree_, cells_)) {
+      : tree_(std::move(tree)),
+        parent_(tree_.n_nodes(), -1),
+        leaves_(leaves_of(tree_)),
+        cells_(cell_order(split_tree(tree_, signs))),
+        cell_of_(cells_of_nodes(tree_, cells_)) {
     top_down_.push_back(0);
     for (std::size_t at = 0; at < top_down_.size(); ++at) {
       const NodeId node = top_down_[at];
@@ -146,9 +149,9 @@ LeafTables ordered_shares(const Forest& forest, CountedRows rows, const ClassOrd
   return tables;
 }
 
-void ordered_out_of_bag(const Forest& forest, const Members& members, TrainingRows training, ClassId target_label, Folds folds,
-                        CountedRows rows, const ClassOrder& order, Asked asked, ThreadPool& pool, Interrupt& interrupt,
-                        double* out) {
+void ordered_out_of_bag(const Forest& forest, const Members& members, TrainingRows training, ClassId target_label,
+                        Folds folds, CountedRows rows, const ClassOrder& order, Asked asked, ThreadPool& pool,
+                        Interrupt& interrupt, double* out) {
   std::fill(out, out + asked.n, 0.0);
   std::vector<double> weight(asked.n, 0.0);
   std::vector<FoldShares> trees(kTreesAtOnce);

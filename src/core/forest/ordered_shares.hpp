@@ -27,9 +27,9 @@ struct Folds {
 // For each row asked the share of the target by the trees that have not seen it, NaN where there is none. The out-of-bag rows
 // of its fold, with itself, are not counted: whether leaves are pooled depends on every row in them, so that the row could not
 // simply be taken out afterwards.
-void ordered_out_of_bag(const Forest& forest, const Members& members, TrainingRows training, ClassId target_label, Folds folds,
-                        CountedRows rows, const ClassOrder& order, Asked asked, ThreadPool& pool, Interrupt& interrupt,
-                        double* out);
+void ordered_out_of_bag(const Forest& forest, const Members& members, TrainingRows training, ClassId target_label,
+                        Folds folds, CountedRows rows, const ClassOrder& order, Asked asked, ThreadPool& pool,
+                        Interrupt& interrupt, double* out);
 
 // Shares that are there already, those of the target at each leaf in order of node id, made monotone.
 std::vector<double> ordered_shares(const Tree& tree, Signs signs, std::span<const double> shares,

@@ -37,7 +37,9 @@ struct TwoValues {
 class PairWalk {
  public:
   explicit PairWalk(const SplitTree& tree)
-      : tree_(tree), columns_(static_cast<std::size_t>(tree.n_columns)), depth_(tree.nodes.size(), 0),
+      : tree_(tree),
+        columns_(static_cast<std::size_t>(tree.n_columns)),
+        depth_(tree.nodes.size(), 0),
         is_ordered_(tree.nodes.size(), 0) {
     std::vector<NodeId> top_down{0};
     for (std::size_t at = 0; at < top_down.size(); ++at) {
@@ -205,8 +207,11 @@ namespace {
 class BlockList {
  public:
   BlockList(const CellOrder& order, std::span<const double> values, std::span<const double> weights)
-      : parent_(values.size()), weight_(weights.begin(), weights.end()), sum_(values.size()),
-        value_(values.begin(), values.end()), below_(values.size()),
+      : parent_(values.size()),
+        weight_(weights.begin(), weights.end()),
+        sum_(values.size()),
+        value_(values.begin(), values.end()),
+        below_(values.size()),
         seen_(values.size(), kNoCell) {
     std::iota(parent_.begin(), parent_.end(), 0u);
     for (std::size_t i = 0; i < values.size(); ++i) {

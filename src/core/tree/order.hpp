@@ -46,9 +46,9 @@ inline constexpr int kBothWays = 2;
 int sign_of_sum(std::span<const ProjectionTerm> terms, Signs signs);
 
 struct CellOrder {
-  std::vector<NodeId> cells;         // each after all that are below it
-  std::vector<std::uint32_t> start;  // those below cell i are below[start[i]] .. below[start[i + 1] - 1], as positions in `cells`
-  std::vector<std::uint32_t> below;
+  std::vector<NodeId> cells;  // each after all that are below it
+  std::vector<std::uint32_t> start;
+  std::vector<std::uint32_t> below;  // places in `cells`: those below cell i are below[start[i]] .. below[start[i + 1] - 1]
 };
 
 CellOrder cell_order(const SplitTree& tree);

@@ -226,7 +226,8 @@ class OOBCalibratedClassifier(
 
     def predict_proba(self, X: Any) -> Floats:
         """Recalibrated class probabilities of the rows of X, in the order of ``classes_``; each row sums to 1."""
-        proba = self.calibrator_.predict(self._uncalibrated(X))
+        uncalibrated = self._uncalibrated(X)  # first, because it says what an unfitted model lacks
+        proba = self.calibrator_.predict(uncalibrated)
         if "group_calibrator_" not in vars(self):
             return np.asarray(proba)
         return np.asarray(self.group_calibrator_.predict(proba, X))

@@ -117,13 +117,16 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         The components in the order of ``pool_weights_``.
     named_pool_ : NamedPool
         Only with ``monotonic_cst`` and more than two classes: the names and weights of the pool of the named class.
-    oob_log_loss_ : float
-        Log-loss of the pool in bits on out-of-bag rows, from which its few weights were also learned.
+    oob_log_loss_, oob_brier_, oob_score_ : float
+        Log-loss in bits, Brier score and accuracy of the pool on out-of-bag rows, from which its few weights were also
+        learned.
+    oob_reliability_ : array of shape (n_bins, 3)
+        On the same rows: the mean probability of the predicted class, how often it is right, and the rows' weight.
     oob_component_log_loss_ : dict from component to its log-loss in bits on the same rows
     trees_ : Forest
     classes_ : array of the class labels
-    feature_importances_, oob_predict_proba_, oob_decision_, oob_score_, oob_brier_, oob_reliability_
-        As in :class:`BaggedPETClassifier`.
+    feature_importances_, oob_predict_proba_, oob_decision_
+        As in :class:`BaggedPETClassifier`; the last two with ``oob_score=True``, which extends the scores to all rows.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from petiole._estimates.constrained_components import Ordered, constrained_compo
 from petiole._estimates.cross_fitted import CrossFitted
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._estimates.members import PoolMembers, fit_members
-from petiole._estimates.scores import mean_log_loss
+from petiole._estimates.scores import mean_log_loss, quality_of
 from petiole._estimates.single_tree import SingleTree
 from petiole._estimates.vote_look_up import make_ballot
 from petiole._forest.forest import Forest
@@ -590,8 +590,8 @@ def names_of(components: Sequence[Component], kinds: Sequence[str]) -> list[str]
 
 
 def _as_fit(learned: Learned) -> Fit:
-    loss = mean_log_loss(learned.proba, learned.rows)
-    return Fit(learned.estimate, learned.out_of_bag, loss, learned.component_log_loss)
+    quality = quality_of(learned.proba, learned.rows)
+    return Fit(learned.estimate, learned.out_of_bag, quality, learned.component_log_loss)
 
 
 def _by_name(names: Sequence[str], answers: Sequence[Floats], rows: npt.NDArray[Any]) -> dict[str, Floats]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from petiole._classifiers.nesting import find_encoder, with_inner_classifiers
 from petiole._classifiers.sizing import finest_growth
 from petiole._validation import thread_count
 from petiole.cli.errors import WrongInput, nearest_of
 from petiole.cli.io.labelled import Labelled
-from petiole.cli.io.model_columns import find_encoder, with_inner_classifiers
 from petiole.cli.progress import expecting
 
 MANY_CELLS = 1_000_000

@@ -232,7 +232,7 @@ def _write(study: Any, table: Labelled, *, save: str | None, output: str | None)
 
 def _name_columns(model: Any, table: Labelled) -> None:
     """Store in a model the names of its columns and how they were read."""
-    from petiole.cli.io.model_columns import find_encoder
+    from petiole._classifiers.nesting import find_encoder
     from petiole.cli.methods import remember_format, remember_names
 
     remember_format(model, table.format)

@@ -112,7 +112,7 @@ def check_place(path: str, option: str) -> None:
 
 
 def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
-    from petiole.cli.io.model_columns import with_inner_classifiers
+    from petiole._classifiers.nesting import with_inner_classifiers
 
     *_, innermost = with_inner_classifiers(model)
     loss = getattr(innermost, "oob_log_loss_", None)
