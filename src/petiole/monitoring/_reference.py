@@ -112,22 +112,6 @@ class Reference(Savable):
         group_expected=checks.list_of(checks.floats(2, 0.0, checks.LARGEST)),
     )
 
-    classes: Array
-    n_rows: float
-    class_shares: Floats
-    edges: list[Floats]
-    titles: list[list[str]]
-    code_weights: list[Floats]
-    encoder: FeatureEncoder | None
-    n_honest: float
-    score_table: Floats
-    said: Floats
-    came: Floats
-    correction: Floats
-    reliability: Floats
-    group_said: list[Floats]
-    group_came: list[Floats]
-    group_expected: list[Floats]
     # what files from before do not have
     spans: Floats = np.empty((0, 3))
     answers: str = ROWS[0]

@@ -119,7 +119,7 @@ def _groups(found: Monitoring) -> list[Markup]:
     )
     lines = [(one.name, one.positions, one.evidence) for one in worst[:MOST_LINES]]
     chart = evidence_chart(lines, found.n_rows, [math.log10(found.groups[0].threshold)])
-    return [section("groups", "By group", lead(words), legend([n for n, _, _ in lines]), chart, _tests(worst))]
+    return [section("by-group", "By group", lead(words), legend([n for n, _, _ in lines]), chart, _tests(worst))]
 
 
 def _tests(findings: Sequence[Finding]) -> Markup:
@@ -134,7 +134,7 @@ def _tests(findings: Sequence[Finding]) -> Markup:
         said, came = digits.format(one.said), digits.format(one.came)
         first = "" if one.first_row is None else f"row {one.first_row:,}"
         rows.append([name, outcome, said, came, _spelled(one.test.log_highest), f"{one.n_rows:,}", first])
-    return table(header, rows, label="Tests", numeric=[2, 3, 4, 5], minor=[5])
+    return table(header, rows, label="Tests", numeric=[2, 3, 4, 5], minor=[4, 5, 6])
 
 
 def _spelled(log_value: float) -> str:
