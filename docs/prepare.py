@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGES = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "pages"
 
-# Files that people read beside the code are pages, too.
+# Files of the repository that are pages of the site.
 OF_PROJECT = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
@@ -100,9 +100,9 @@ def example_pages() -> list[tuple[str, str]]:
         code = f"```python\n{source}```"
         parts = [f"# {title}", text.strip(), f"    python examples/{script.name}", *pictures, "## The code", code]
         pages.append((f"examples/{script.stem}.md", "\n\n".join(parts)))
-        shown = f"![](../images/{found[0]}.png)" if found else "![](../images/favicon.svg)"
+        shown = f"![{title}](../images/{found[0] + '.png' if found else 'favicon.svg'})"
         cards.append(f"-   [{shown}]({script.stem}.md)\n\n    [{title}]({script.stem}.md)")
-    lead = "Each is a script that prints numbers and writes its pictures into the folder it is run in."
+    lead = "Each example is a script that prints numbers and writes its pictures into the folder in which it is run."
     gallery = '<div class="gallery" markdown>\n\n' + "\n\n".join(cards) + "\n\n</div>"
     return [("examples/index.md", f"# Examples\n\n{lead}\n\n{gallery}"), *pages]
 

@@ -53,6 +53,8 @@ void bind_grow(nb::module_& m) {
       .def_rw("max_depth", &GrowOptions::max_depth)
       .def_rw("min_samples_leaf", &GrowOptions::min_samples_leaf)
       .def_rw("max_features", &GrowOptions::max_features)
+      .def_rw("redraw", &GrowOptions::redraw)
+      .def_rw("min_gain", &GrowOptions::min_gain)
       .def_rw("class_scale", &GrowOptions::class_scale)
       .def_rw("thresholds_from_data", &GrowOptions::thresholds_from_data)
       .def_rw("random_ties", &GrowOptions::random_ties)

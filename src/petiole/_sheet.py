@@ -12,7 +12,7 @@ STYLE = (
     ".petiole th,.petiole td{text-align:left;font-size:13px;padding:.1em .8em .1em 0;border:0;background:none}"
     ".petiole caption{text-align:left;font-weight:600;color:inherit;caption-side:top;padding:0}"
     ".petiole .columns td.number{text-align:right;font-variant-numeric:tabular-nums}"
-    ".petiole figure{margin:.4em 0;overflow-x:auto}.petiole svg{max-width:none}</style>"
+    ".petiole figure{margin:.4em 0;overflow-x:auto}.petiole svg{height:auto}</style>"
 )
 
 
@@ -58,7 +58,9 @@ class Sheet:
           colour  0.2
         """
         parts = ["\n".join([self.title, *_aligned(self.facts)])]
-        parts += ["\n".join([table.title, *_aligned([table.header, *table.rows])]) for table in self.tables]
+        parts += [
+            "\n".join([*filter(None, [table.title]), *_aligned([table.header, *table.rows])]) for table in self.tables
+        ]
         parts += [f"{picture.title}\n{picture.text}" for picture in self.pictures]
         return "\n\n".join([*parts, self.note] if self.note else parts)
 

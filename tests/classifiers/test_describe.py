@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.datasets import load_iris
@@ -68,16 +69,25 @@ def test_a_tree_is_drawn_with_its_rules_and_columns(iris):
     assert model._repr_html_().partition("<details>")[0] == html_of(model).partition("<details>")[0]
 
 
-def test_a_forest_shows_honest_scores_reliability_and_its_top_columns(iris):
-    model = ProbabilityForestClassifier(16, random_state=0, oob_score=True).fit(*iris)
+@pytest.mark.parametrize("oob_score", [False, True])
+def test_a_forest_shows_honest_scores_reliability_and_its_top_features(iris, oob_score):
+    model = ProbabilityForestClassifier(16, random_state=0, oob_score=oob_score).fit(*iris)
     text = model.describe()
     assert f"log-loss (bits)  {model.oob_log_loss_:.3f}" in text and f"accuracy         {model.oob_score_:.3f}" in text
     best = model.feature_names_in_[model.feature_importances_.argmax()]
-    first = text.partition("Columns by importance\n")[2].splitlines()[1]
+    first = text.partition("Features by importance\n")[2].splitlines()[1]
     assert first.split("  ")[1] == best
     page = Closed(html_of(model))
     assert page.tags.count("circle") == len(model.oob_reliability_)
     assert best in page.text
+    assert "Fit with" not in text
+
+
+def test_a_pool_has_the_same_scores_whether_or_not_it_keeps_its_probabilities(iris):
+    quick, full = (ProbabilityForestClassifier(64, random_state=0, oob_score=kept).fit(*iris) for kept in (False, True))
+    for name in ("oob_score_", "oob_log_loss_", "oob_brier_", "oob_reliability_"):
+        np.testing.assert_allclose(getattr(quick, name), getattr(full, name))
+    assert not hasattr(quick, "oob_predict_proba_")
 
 
 def test_reliability_is_a_count_of_right_answers(iris):
@@ -155,3 +165,41 @@ def test_a_study_shows_its_table_and_verdict(iris):
     page = Closed(study._repr_html_())
     for text in (page.text, study.describe()):
         assert study.verdict in text and all(result.title in text for result in study.table)
+
+
+def test_a_study_is_one_line_in_a_session(iris):
+    study = compare_methods(*iris, methods=["pet", "naive-bayes"], folds=2, repeats=1, random_state=0, name="iris")
+    assert repr(study).startswith("Study('iris', 2 methods, winner=") and len(repr(study)) < 100
+    assert "iris" in study.describe().splitlines()[1]
+
+
+def test_a_drawing_of_a_tree_shrinks_with_the_page(iris):
+    drawn = PETClassifier().fit(*iris).tree_._repr_html_()
+    assert 'viewBox="0 -1 ' in drawn and "max-width:100%" in drawn
+
+
+def test_boosted_trees_say_their_rounds_and_their_held_out_loss(iris):
+    model = petiole.BoostedPETClassifier(random_state=0).fit(*iris)
+    text = model.describe()
+    assert f"{3 * model.n_iter_}, {model.n_iter_} rounds" in text
+    assert f"log-loss (bits)  {model.validation_log_loss_.min():.3f}" in text
+    assert "Held-out" not in petiole.BoostedPETClassifier(early_stopping=False, max_iter=5).fit(*iris).describe()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_dates_are_described_by_their_parts(named):
+    """A date has several features, so that there are more of them than columns."""
+    random = np.random.default_rng(0)
+    days = np.datetime64("2020-01-01T00:00") + random.integers(0, 900 * 1440, size=300) * np.timedelta64(1, "m")
+    X = pd.DataFrame(
+        {"size": random.random(300), "since": days, "town": pd.Categorical(random.choice(["a", "b"], 300))}
+    )
+    y = (X["since"].dt.month > 6).to_numpy().astype(int)
+    table = X if named else X.astype(object).to_numpy()
+    for model in (PETClassifier(), ProbabilityForestClassifier(8, random_state=0)):
+        told = model.fit(table, y).describe()
+        assert ("since (month)" if named else "x1 (month)") in told.partition("Features by importance")[2]
+        assert "columns" in told and "3, 1 of them categorical, 1 of dates" in told
+        dates = "since (days, year, month, weekday, hour)" if named else "x1 (days, year, month, weekday, hour)"
+        assert dates in told
+        assert "(month)" in model._repr_mimebundle_()["text/html"]

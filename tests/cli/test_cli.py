@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import itertools
 import json
 import re
 import shlex
@@ -314,6 +315,16 @@ def test_a_report_has_groups_names_of_rows_and_the_next_commands(folder, tmp_pat
     assert "did you mean 'town'?" in refused(*arguments, "--by", "twon", "--report", tmp_path / "page.html")
 
 
+@pytest.mark.parametrize("missing", ["Rome", "=Rome,?", '=x,"Oslo, old"', "Rome,NA", "="])
+def test_the_next_commands_have_the_same_missing_values(missing):
+    from petiole.cli.io.labelled import make_roles, read_markers
+    from petiole.cli.next_commands import _columns
+
+    option, again = _columns(make_roles(missing=missing))
+    assert option == "--missing" and read_markers(again) == read_markers(missing)
+    assert len(again) <= len(missing)
+
+
 def test_a_bad_output_is_refused_before_the_work(folder, tmp_path, monkeypatch):
     def work(*_, **__):
         raise AssertionError("the work has begun")
@@ -598,6 +609,9 @@ def test_help_fits_eighty_columns_and_says_what_each_option_is(command, monkeypa
     told = run(*command.split(), "--help").stdout
     lines = told.splitlines()
     assert max(map(len, lines)) <= 80
+    text = told.partition("╭")[0].partition("Usage:")[2].split("\n")[2:]
+    for line, after in itertools.pairwise(text):  # a line ends where the next word does not fit
+        assert not after.strip() or not line.strip() or len(line.rstrip()) + len(after.split()[0]) >= 77, told
     options = [line for line in lines if line.startswith("│ --") or line.startswith("│ *  --")]
     assert options
     for line in options:

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import petiole
 from command_line import as_csv, read, refused, run, table
 from petiole import datasets
 
@@ -162,3 +163,123 @@ def test_the_calibration_error_is_inside_its_interval(tmp_path):
             "ece"
         ]
         assert 0 <= found["low"] < found["value"] < found["high"] <= 1
+
+
+def survey(path, target="Left"):
+    """Answers that differ in capitals, in a feature and in the target."""
+    random = np.random.default_rng(0)
+    rows = []
+    for _ in range(200):
+        owns, says = random.random() < 0.5, random.random() < 0.5
+        left = random.random() < (0.8 if owns else 0.2)
+        rows.append(
+            f"{random.choice(['Yes', 'yes', 'YES'] if owns else ['No', 'no'])},{'a' if says else 'b'},"
+            f"{random.choice(['Yes', 'yes', ' YES '] if left else ['No', 'NO'])}"
+        )
+    return write(path, f"Owns a car,says,{target}", rows)
+
+
+def test_classes_that_differ_only_in_capitals_ask_back(tmp_path):
+    path, model = survey(tmp_path / "survey.csv"), tmp_path / "m.petiole"
+    told = refused("fit", path, "-t", "Left", *TREES, "-o", model)
+    assert told == (
+        "--target Left: the classes 'NO' and 'No' differ only in capitals: --ignore-case Left takes them as one class, "
+        "and --nominal Left as different ones"
+    )
+    kept = run("fit", path, "-t", "Left", "--nominal", "Left", *TREES, "-o", model).stderr
+    assert "target       Left (NO 48, No 65, YES 32, Yes 28, yes 27)" in kept
+    assert (
+        "note: Owns a car: 5 categories, of which 'No' and 'no' differ only in capitals; --ignore-case 'Owns a car' "
+        "makes them 2" in kept
+    )
+    told = run("fit", path, "-t", "Left", "--ignore-case", "Left,Owns a car", *TREES, "-o", model).stderr
+    assert "target       Left (no 113, yes 87)" in told and "Owns a car (2 categories)" in told
+    assert "capitals" not in told
+
+
+def test_later_files_are_read_without_capitals_too(tmp_path):
+    path, model = survey(tmp_path / "survey.csv"), tmp_path / "m.petiole"
+    small = tmp_path / "small.csv"
+    small.write_text(
+        path.read_text(encoding="utf-8").lower().replace("owns a car", "Owns a car").replace("left", "Left")
+    )
+    run("fit", path, "-t", "Left", "--ignore-case", "Left,Owns a car", *TREES, "-q", "-o", model)
+    answers = run("predict", model, path)
+    assert answers.stderr == "" and answers.stdout == run("predict", model, small).stdout
+    assert (
+        run("evaluate", model, path, "-q").stdout.splitlines()[2:]
+        == (run("evaluate", model, small, "-q").stdout.splitlines()[2:])
+    )
+    X, y = datasets.read(path, target="Left", like=petiole.load(model))
+    assert set(y) == {"no", "yes"} and set(X["Owns a car"]) == {"no", "yes"}
+    run("compare", path, "-t", "Left", "--ignore-case", "Left,Owns a car", "--test", path, *TREES, "-q")
+
+
+def test_reading_tells_of_capitals(tmp_path):
+    path = survey(tmp_path / "survey.csv")
+    with pytest.warns(UserWarning, match=r"ignore_case=\['Left'\] takes them as one class") as caught:
+        datasets.read(path, target="Left")
+    assert "ignore_case=['Owns a car'] makes them 2" in str(caught[0].message)
+    X, y = datasets.read(path, target="Left", ignore_case=["Left", "Owns a car"])
+    assert set(y) == {"no", "yes"} and set(X["Owns a car"]) == {"no", "yes"}
+    frame = X.assign(Left=np.where(y == "yes", "YES", "no")).astype(str)
+    frame.loc[0, "Left"] = "No"
+    frame.to_parquet(tmp_path / "survey.parquet")
+    X, y = datasets.read(tmp_path / "survey.parquet", target="Left", ignore_case=["Left"])
+    assert set(y) == {"no", "yes"}
+    with pytest.raises(ValueError, match=r"ignore_case names 'left', but .* did you mean 'Left'"):
+        datasets.read(path, ignore_case=["left"])
+    assert "is read in parts" not in refused(
+        "fit", path, "-t", "Left", "--ignore-case", "owns", *TREES, "-o", tmp_path / "m.petiole"
+    )
+    assert "--ignore-case Left: is not possible for files that are read in parts" in refused(
+        "fit",
+        path,
+        "-t",
+        "Left",
+        "--ignore-case",
+        "Left",
+        *TREES,
+        "--memory-limit",
+        "1GB",
+        "-o",
+        tmp_path / "m.petiole",
+    )
+
+
+def test_every_name_that_occurs_twice_is_told(tmp_path):
+    path = write(tmp_path / "twice.csv", "a,score,score,b,a,score,y", ["1,2,3,4,5,6,no", "1,2,3,4,5,6,yes"])
+    told = refused("fit", path, "-t", "y", "-o", tmp_path / "m.petiole")
+    assert told == (
+        "twice.csv, line 1: columns 1 and 5 are named 'a'; 2, 3 and 6 are named 'score': rename them, so that each has "
+        "its own name"
+    )
+
+
+def test_refused_exports_speak_of_the_command_line(tmp_path):
+    rows = [f"{n % 21},{(7 * n) % 13},{'yes' if n % 21 > (7 * n) % 13 else 'no'}" for n in range(60)]
+    path = write(tmp_path / "rows.csv", "x,z,y", rows)
+    run("fit", path, "-t", "y", "--set", "n_estimators=8", "-q", "-o", tmp_path / "m.petiole")
+    told = refused("export", tmp_path / "m.petiole", "-o", tmp_path / "m.c")
+    assert told.endswith("Fit with --method eb-pets, b-pets or pet, or export ONNX (-o FILE.onnx)")
+    run("fit", path, "-t", "y", "-m", "naive-bayes", "-q", "-o", tmp_path / "m.petiole")
+    told = refused("export", tmp_path / "m.petiole", "-o", tmp_path / "m.onnx")
+    assert told.endswith(
+        "Fit with --method probability-forest, probability-forest-separate, mob-esp, eb-pets, b-pets or pet"
+    )
+    oblique = ["--set", "splits=oblique", "--set", "threshold=midpoint"]
+    run("fit", "iris", *TREES, *oblique, "-q", "-o", tmp_path / "m.petiole")
+    told = refused("export", tmp_path / "m.petiole", "-o", tmp_path / "m.onnx")
+    assert told.endswith("ONNX has no such test here. Fit with --set splits=best or --set splits=random")
+
+
+def test_what_is_compared_with_must_be_an_estimator(tmp_path, monkeypatch):
+    (tmp_path / "oddmodels.py").write_text("number = 3\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    told = refused("compare", "iris", "--with", "oddmodels:number", *TREES)
+    assert told == "--with oddmodels:number: is not an estimator but of type int"
+
+
+def test_data_sets_can_be_fetched_by_an_option_too():
+    assert run("datasets", "--fetch").stdout == run("datasets", "fetch").stdout
+    assert "nothing is fetched without --yes" in run("datasets", "--fetch").stdout

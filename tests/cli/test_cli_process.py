@@ -68,6 +68,17 @@ def test_a_reader_that_has_enough_ends_it_quietly(folder):
     assert done.stderr == "" and done.returncode == 141
 
 
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    "command", ["info {}/m.petiole", "explain {0}/m.petiole {0}/train.csv --row 3", "datasets fetch"]
+)
+def test_tables_that_nobody_reads_end_quietly_too(folder, command):
+    """A pipe whose reader ends at once: the first line is written when it has gone."""
+    shell = f"{' '.join(COMMAND)} {command.format(folder)} | true"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 141)
+
+
 def as_in_a_shell(code):
     """Python ends itself by the signal if that comes while it executes a string, as some imports do."""
     return code if code >= 0 else 128 - code

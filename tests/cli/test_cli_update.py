@@ -51,7 +51,7 @@ def test_info_shows_the_rows_of_updates(folder):
 
 def test_models_that_are_not_updated_are_refused(folder):
     run("fit", folder / "old.csv", "-t", "y", "--id", "id", "-m", "naive-bayes", "-q", "-o", folder / "b.petiole")
-    assert "is not updated" in refused("update", folder / "b.petiole", folder / "new.csv")
+    assert "cannot be updated" in refused("update", folder / "b.petiole", folder / "new.csv")
     unknown = table(30, classes=("no", "perhaps", "yes"))
     assert "the model's classes are no, yes" in refused(
         "update", folder / "m.petiole", write(folder / "u.csv", unknown)

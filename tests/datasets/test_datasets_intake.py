@@ -275,3 +275,16 @@ def test_texts_of_numbers_in_a_frame_are_told_at_the_fit():
 
 def test_plain_numbers_beat_other_readings():
     assert recognise_numbers({"1": 1, "2.5": 2}, NumberSigns()) == (NumberFormat(), False)
+
+
+def test_the_index_that_pandas_wrote_is_told_at_the_fit():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.random(50), "b": random.random(50)})
+    read_again = pd.read_csv(io.StringIO(frame.to_csv()))
+    y = random.integers(0, 2, size=50)
+    with pytest.warns(UserWarning, match=r"column 'Unnamed: 0' counts the rows.*index_col=0"):
+        PETClassifier().fit(read_again, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PETClassifier().fit(frame, y)
+        PETClassifier().fit(read_again.iloc[random.permutation(50)], y)

@@ -145,7 +145,7 @@ def test_names_that_are_numbers():
         ('a,b\n"1\n2",3\n4\n', "line 4: 1 cell"),  # a record of two lines comes before
         ('a,b\n1,"x\n2,y\n', "line 2: .* is not closed"),
         ('a,b\n1,"x"y\n', "line 2: .* text behind its end"),
-        ("a,a\n1,2\n", "line 1: two columns are named 'a': rename one"),
+        ("a,a\n1,2\n", "line 1: columns 1 and 2 are named 'a': rename them"),
         ("a,,c\n1,2,3\n", "line 1: column 2 has no name"),
         ("5.1,3.5,1.4\n4.9,3.0,1.4\n", "line 1: the first line holds numbers only .* the header seems to be missing"),
     ],

@@ -186,7 +186,7 @@ def test_an_array_of_dask_is_a_list_of_its_blocks():
     assert same(expected, found, X)
     with pytest.raises(ValueError, match="target has 399 rows, but data has 400"):
         fit(MOBESPClassifier(6), lazy, da.from_array(y[1:], chunks=100))
-    with pytest.raises(ValueError, match="beside a Dask Array it must be an array of labels"):
+    with pytest.raises(ValueError, match="with a Dask Array it must be an array of labels"):
         fit(MOBESPClassifier(6), lazy, "y")
 
 

@@ -225,7 +225,7 @@ def results(tmp_path):
 def test_a_page_from_the_papers_own_scores_agrees_in_every_sign(results):
     text = render(results)
     assert "the same method is better here in 146 of 146 comparisons" in text
-    assert "Of the 115 differences that are significant there" in text
+    assert "Of the 115 differences that are significant in the paper" in text
     assert "4 of the paper's 100 trials" in text and "This is not the whole experiment" in text
     assert text.count("\n| iris |") == 9  # eight tables and that of the data sets
 

@@ -252,10 +252,10 @@ def test_labels_cover_nothing_if_there_is_room():
 def test_the_paragraph_names_the_best_and_counts_its_wins(study):
     text = paragraph(study)
     assert "`ProbabilityForestClassifier`, unless" in text
-    assert "best mean rank of 19 methods in log-loss (1.0; the next" in text
-    assert "and in Brier score, lift, cost and accuracy" in text
+    assert "best mean rank of 19 methods in log-loss: 1.0. The next" in text
+    assert "It is also the best in Brier score, lift, cost and accuracy." in text
     assert "It beats the best of scikit-learn's four methods in log-loss, the random forest, on 4 of them" in text
-    assert "the best of the 6 single trees" in text
+    assert "the best mean rank of the 6 single trees" in text
 
 
 def test_the_page_names_what_is_missing_and_where_lazy_trees_stand(study):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -328,6 +328,25 @@ def test_forests_become_random_forests(name):
     again = pickle.loads(pickle.dumps(converted))
     np.testing.assert_array_equal(again.predict_proba(frame), converted.predict_proba(frame))
     assert clone(converted).fit(frame, names).score(frame, names) > 0.8
+
+
+@pytest.mark.parametrize("threshold", ["midpoint", "data"])
+@pytest.mark.parametrize("units", [1, 10, 100, 10_000, -1_000])
+def test_rows_on_a_threshold_of_a_forest_stay_on_their_side(threshold, units):
+    """Values are decimal fractions, so rows out of bag are often the midpoint of two others: float32 rounds it up or
+    down, and a midpoint like that of 0.1 and 0.2 is not quite 0.15."""
+    random = np.random.default_rng(0)
+    X, y = make_data(600)
+    X = np.round(X * 100 * random.uniform(1, 50, size=6)) / units
+    model = BaggedPETClassifier(20, threshold=threshold, random_state=0).fit(X[:300], y[:300])
+    np.testing.assert_array_equal(model.to_sklearn().apply(X), model.apply(X))
+
+
+def test_a_forest_of_measurements_becomes_a_random_forest():
+    X, y = load_breast_cancer(return_X_y=True)
+    for make in (BaggedPETClassifier.random_forest, BaggedPETClassifier.eb_pets):
+        model = make(n_estimators=30, random_state=0).fit(X, y)
+        np.testing.assert_allclose(model.to_sklearn().predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12)
 
 
 def test_forests_that_do_more_than_a_mean_are_refused():

@@ -98,6 +98,8 @@ def random_options(random, n_classes):
     }
     if random.random() < 0.3:
         options["max_depth"] = int(random.integers(1, 4))
+    if random.random() < 0.3:
+        options["min_gain"] = float(random.choice([1e-9, 0.0123, 0.0987]))
     if random.random() < 0.25:
         options["split_class_weight"] = random.choice([0.5, 1.0, 2.0, 3.3], size=n_classes).tolist()
     return options

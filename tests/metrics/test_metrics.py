@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -275,9 +273,3 @@ def test_metrics_is_an_attribute_of_petiole():
 
     assert petiole.metrics is metrics
     assert sorted(metrics.__all__) == metrics.__all__
-
-
-def test_the_page_on_metrics_keeps_its_word():
-    page = Path(__file__).parents[2] / "docs" / "metrics.md"
-    done = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert done.attempted > 5 and done.failed == 0

@@ -171,7 +171,7 @@ def test_errors_say_what_to_do():
         monitor(model, X, y, reference=reference_of(other, X[["size"]], y))
     with pytest.raises(ValueError, match="alpha="):
         monitor(model, X, y, alpha=0)
-    with pytest.raises(ValueError, match="keeps no columns"):
+    with pytest.raises(ValueError, match="does not store its columns"):
         remember(RandomForestClassifier().fit(X[["grade"]], y), X[["grade"]], y)
 
 
@@ -197,6 +197,19 @@ def test_estimated_scores_are_the_expectations():
     assert estimate_scores(np.column_stack([1 - many, many]))["roc_auc"] == pytest.approx(
         roc_auc_score(y, many), abs=0.03
     )
+
+
+def test_estimated_scores_are_those_of_expected_confusion_matrices():
+    """As NannyML computes them: sums of probabilities in each cell, at 0.5 and at every threshold."""
+    rng = np.random.default_rng(4)
+    for digits in (1, 6):
+        p = rng.beta(2, 3, 60).round(digits).tolist()
+        found = estimate_scores(np.column_stack([1 - np.array(p), p]))
+        hits, false, missed, refused = naive.expected_matrix(p, 0.5)
+        assert found["accuracy"] == pytest.approx((hits + refused) / 60)
+        assert found["precision"] == pytest.approx(hits / (hits + false))
+        assert found["recall"] == pytest.approx(hits / (hits + missed))
+        assert found["roc_auc"] == pytest.approx(naive.area_of_matrices(p))
 
 
 def test_weights_of_estimated_scores_count_rows():

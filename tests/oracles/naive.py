@@ -31,6 +31,7 @@ class GrowOptions:
     criterion: str = "entropy"  # entropy | gini | kearns_mansour | gain_ratio
     max_depth: int | None = None
     min_samples_leaf: float = 2
+    min_gain: float = 0
     nominal_splits: str = "multiway"  # multiway | binary
     missing: str = "fractional"  # fractional | separate
     threshold: str = "midpoint"  # midpoint | data
@@ -304,19 +305,21 @@ def nominal_candidate(values, y, w, n_categories: int, n_classes: int, options: 
 def choose(cuts: dict[int, Candidate], many_valued: list[bool], options: GrowOptions) -> int | None:
     """The attribute to split on, None for a leaf. `cuts` is in the order of the attributes."""
     if options.criterion == "gain_ratio":
-        return choose_by_ratio(cuts, many_valued)
-    features = list(cuts)
+        return choose_by_ratio(cuts, many_valued, options.min_gain)
+    features = [j for j, cut in cuts.items() if options.min_gain == 0 or cut.gain >= options.min_gain]
     return features[first_best([cuts[j].gain for j in features], TIE)] if features else None
 
 
-def choose_by_ratio(cuts: dict[int, Candidate], many_valued: list[bool]) -> int | None:
+def choose_by_ratio(cuts: dict[int, Candidate], many_valued: list[bool], min_gain: float = 0) -> int | None:
     """C4.5: the largest gain ratio among the attributes of at least average gain."""
     cuts = {j: cut for j, cut in cuts.items() if cut.split_info > 1e-3}
     averaged = [cut.corrected_gain for j, cut in cuts.items() if all(many_valued) or not many_valued[j]]
     if not averaged:
         return None
     average = sum(averaged) / len(averaged)
-    eligible = [j for j, cut in cuts.items() if cut.corrected_gain >= average - 1e-3]
+    eligible = [j for j, cut in cuts.items() if cut.corrected_gain >= max(average - 1e-3, min_gain)]
+    if not eligible:
+        return None
     best = eligible[first_best([cuts[j].ratio for j in eligible], TIE)]
     return best if cuts[best].ratio > TIE else None
 

@@ -1,4 +1,4 @@
-"""The site builds without a warning, needs no network, and its tutorial prints what it says."""
+"""The site builds without a warning, needs no network, and its pages print what they say."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from command_line import run
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"```(python|console)\n(.*?)```", re.DOTALL)
+
+
+SIGNIFICANT = re.compile(r"\* (ours )?significant at")  # notes below tables, which begin with an asterisk
 
 
 class Loaded(HTMLParser):
@@ -101,7 +104,11 @@ def run_console(block):
 
 
 @pytest.mark.parametrize(
-    "name", ["trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"]
+    "name",
+    [
+        *("trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"),
+        *("constraints", "explanations", "monitoring", "groups"),
+    ],
 )
 def test_formulas_are_typeset(site, name):
     page = (site / f"{name}.html").read_text(encoding="utf-8")
@@ -121,6 +128,18 @@ def test_pictures_suit_the_dark_and_methods_say_what_they_are_in_plain_words():
         first = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")[1]
         opening = first.split(". ")[0]
         assert "`" not in opening and len(first.split()) > 40, name  # an idea before the name of a class
+
+
+SESSIONS = sorted(path.name for path in DOCS.glob("*.md") if ">>> " in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", [name for name in SESSIONS if name != "tutorial.md"])
+def test_a_page_prints_what_it_says(name):
+    blocks = [block for kind, block in BLOCK.findall((DOCS / name).read_text(encoding="utf-8")) if kind == "python"]
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, name, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    said: list[str] = []
+    assert runner.run(test, out=said.append).failed == 0, "".join(said)
 
 
 def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
@@ -147,6 +166,25 @@ def test_every_example_is_in_the_gallery_and_has_a_page_with_its_picture(site):
         assert f'href="{example.stem}.html"' in gallery, example.name
         article = (site / "examples" / f"{example.stem}.html").read_text(encoding="utf-8").partition("<article")[2]
         assert "<img" in article or "savefig" not in example.read_text(encoding="utf-8"), example.name
+
+
+def test_every_page_is_in_the_navigation(site):
+    """A page that nobody links to from the navigation is not found by readers."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in site.rglob("*.html"):
+        name = page.relative_to(site).with_suffix(".md").as_posix()
+        assert name == "404.md" or f" {name}\n" in settings, name
+
+
+# What Markdown leaves as text if a list has no empty line before it, a formula no fence or a link no target.
+LEFT_OVER = re.compile(r"(?:^|[.:;]) ?[-*] \S|\$[^$\d\s][^$]*\$|\]\(|\[`|\*\*|```|^\|.*\|", re.MULTILINE)
+
+
+def test_no_markup_is_left_in_the_text(site):
+    for page in site.rglob("*.html"):
+        for paragraph in re.findall(r"<p>(.*?)</p>", page.read_text(encoding="utf-8"), re.DOTALL):
+            text = re.sub(r"<code.*?</code>|<[^>]+>", "", paragraph, flags=re.DOTALL)
+            assert not LEFT_OVER.search(text) or SIGNIFICANT.match(text), (page.name, text)
 
 
 def test_roles_are_links_to_the_reference(site):

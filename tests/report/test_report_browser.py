@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 
-from petiole.report import write_report
+from card_models import HOSTILE, hostile_model
+from petiole.report import write_model_card, write_report
 from report_studies import hostile_study, many_class_study, two_class_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -92,6 +93,25 @@ def test_pages_load_clean_and_fit_a_phone(browser, pages, name):
     assert browser.execute_script("return document.images.length") == 0
     if name == "many":
         check_costs_of_many_classes(browser)
+        script = (
+            "const box = document.querySelector('.cost-fields').parentElement; return box.scrollWidth - box.clientWidth"
+        )
+        assert browser.execute_script(script) <= 0  # the fields for three classes fit
+        drawn = "return [...new Set(NODES.flatMap((node) => node.classes))].length"
+        shown = "return document.querySelectorAll('#class-legend li').length"
+        assert browser.execute_script(shown) == browser.execute_script(drawn) == 3
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_model_cards_load_clean_and_fit_a_phone(browser, tmp_path, scheme):
+    page = write_model_card(hostile_model(), tmp_path / "card.html", purpose=HOSTILE[0], notes={HOSTILE[1]: HOSTILE[2]})
+    assert open_page(browser, page, width=390, scheme=scheme) == [page.as_uri()]
+    assert errors(browser) == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert browser.execute_script("return document.querySelectorAll('svg.drawn circle').length") >= 4
+    ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, ground.strip("rgb()").split(","))) < 200) == (scheme == "dark")
+    assert text(browser, "#purpose p") == HOSTILE[0]
 
 
 def check_costs_of_many_classes(browser):

@@ -47,6 +47,7 @@ def options(draw, n_classes=4):
         "missing": draw(st.sampled_from(["fractional", "separate"])),
         "threshold": draw(st.sampled_from(["midpoint", "data"])),
         "min_samples_leaf": draw(st.sampled_from([1, 2, 3, 5])),
+        "min_gain": draw(st.sampled_from([0.0, 0.0, 1e-9, 0.0123, 0.0987])),
         "max_depth": draw(st.sampled_from([None, None, 1, 3])),
     }
     if draw(st.integers(0, 3)) == 0:
@@ -267,6 +268,30 @@ def test_drawn_attributes_are_even_and_more_are_drawn_when_none_serves():
     assert np.bincount(roots, minlength=5).min() > 60  # 100 expected
     X[:, 1:] = 0.0
     assert all(grown(X, y, seed=seed, max_features=1, max_depth=1).feature[0] == 0 for seed in range(20))
+
+
+def test_without_redrawing_a_node_whose_features_cannot_be_split_is_a_leaf():
+    y = np.arange(40) % 2
+    X = np.column_stack([np.zeros(40), y, np.ones(40), y])
+    one = {"max_features": 1, "max_depth": 1}
+    redrawn = [int(grown(X, y, seed=seed, **one).feature[0]) for seed in range(600)]
+    literal = [int(grown(X, y, seed=seed, redraw=False, **one).feature[0]) for seed in range(600)]
+    assert set(redrawn) == {1, 3}
+    assert 240 < literal.count(-1) < 360  # each second draw is of a constant
+    assert all(kept in (-1, drawn) for drawn, kept in zip(redrawn, literal, strict=True))
+    two = [int(grown(X, y, seed=seed, redraw=False, max_features=2, max_depth=1).feature[0]) for seed in range(600)]
+    assert 60 < two.count(-1) < 140  # both are constants in one of six draws
+
+
+def test_splits_that_gain_nothing_are_made_unless_a_gain_is_asked_for():
+    X = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 5, axis=0)
+    y = np.logical_xor(*X.T).astype(int)  # neither column tells anything alone
+    assert grown(X, y, criterion="entropy").n_leaves == 4
+    assert grown(X, y, criterion="entropy", min_gain=1e-9).n_leaves == 1
+    with pytest.raises(ValueError, match="min_gain=-1: must be"):
+        PETClassifier(min_gain=-1).fit(X, y)
+    with pytest.raises(ValueError, match="redraw='no': must be"):
+        PETClassifier(redraw="no").fit(X, y)
 
 
 def test_thresholds_lie_between_neighbours_whatever_the_scale():

@@ -72,7 +72,8 @@ void GrownTree::make_monotone(const BoostColumns& columns, const std::vector<std
     } else {
       to.threshold = static_cast<double>(std::find(node.right.begin(), node.right.end() - 1, 1) - node.right.begin()) - 1;
       // A cut after the last code tells known values from missing ones.
-      if (to.threshold + 2 > static_cast<double>(node.right.size()) - 1) to.threshold = std::numeric_limits<double>::infinity();
+      if (to.threshold + 2 > static_cast<double>(node.right.size()) - 1)
+        to.threshold = std::numeric_limits<double>::infinity();
     }
   }
   if (!any) return;
@@ -83,7 +84,8 @@ void GrownTree::make_monotone(const BoostColumns& columns, const std::vector<std
     weights.push_back(std::max(nodes[static_cast<std::size_t>(cell)].curvature, kLeastCurvature));
   }
   const Pooled pooled = pool_violators(order, values, weights);
-  for (std::size_t i = 0; i < order.cells.size(); ++i) nodes[static_cast<std::size_t>(order.cells[i])].value = pooled.value[i];
+  for (std::size_t i = 0; i < order.cells.size(); ++i)
+    nodes[static_cast<std::size_t>(order.cells[i])].value = pooled.value[i];
 }
 
 void RowWindows::start(std::vector<RowId>&& rows) {

@@ -46,7 +46,9 @@ class RowWindows {
 class TreeGrower {
  public:
   TreeGrower(const BoostColumns& columns, const BoostOptions& options, const FixedPoint& units)
-      : columns_(columns), options_(options), search_(columns, options, units),
+      : columns_(columns),
+        options_(options),
+        search_(columns, options, units),
         interactions_(options.groups, static_cast<std::size_t>(columns.n_columns())) {}
 
   // Grows a tree on the rows of `training`, whose sums are those of all rows of the data; `followers` are divided in

@@ -127,6 +127,7 @@ void SplitSearch::find_numeric(const BoostColumns::Column& column, const Sum* bi
   std::array<Sum, BoostColumns::kMostBins + 1> lefts;
   std::array<std::uint32_t, BoostColumns::kMostBins + 1> cuts;
   std::array<double, BoostColumns::kMostBins + 1> scores;
+  if (column.n_codes == 0) return;  // no value is known
   std::size_t n = 0;
   Sum left{};
   for (std::uint32_t code = 0; code < column.n_codes; ++code) {  // no branch on whether a code occurs

@@ -26,13 +26,14 @@ double average_gain(const SearchContext& context, const Frame& frame, const std:
 int choose(const SearchContext& context, const Frame& frame, const std::vector<Candidate>& candidates, std::uint64_t key) {
   const bool ratio = context.options->criterion == Criterion::gain_ratio;
   const double least_gain = ratio ? average_gain(context, frame, candidates) - 1e-3 : 0.0;
+  const double min_gain = context.options->min_gain;
   Random random(key);
   int chosen = -1;
   std::uint32_t n_equal = 0;
   double best = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
-    if (!candidate.found) continue;
+    if (!candidate.found || (min_gain > 0 && !(candidate.gain >= min_gain))) continue;
     if (ratio && (candidate.split_info <= kMinSplitInfo || !(candidate.gain >= least_gain))) continue;
     const double score = ratio ? candidate.gain / candidate.split_info : candidate.gain;
     if (ratio && score <= kTie) continue;

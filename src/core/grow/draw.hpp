@@ -11,11 +11,13 @@ namespace petiole {
 
 class ColumnDraw {
  public:
-  // Draws max_features features into `columns`, of the frame; if none of them has a candidate, further ones until one
-  // has. search(first) fills candidates for columns[first..]. Features for which usable(feature) is false do not count.
+  // Draws options.max_features features into `columns`, of the frame; if none of them has a candidate, further ones until
+  // one has (options.redraw). search(first) fills candidates for columns[first..]. Features for which usable(feature) is
+  // false do not count.
   template <class Usable, class Search>
-  void draw(std::uint64_t key, const Frame& frame, int n_features, int max_features, std::vector<std::int32_t>& columns,
-            std::vector<Candidate>& candidates, Usable&& usable, Search&& search) {
+  void draw(std::uint64_t key, const Frame& frame, int n_features, const GrowOptions& options,
+            std::vector<std::int32_t>& columns, std::vector<Candidate>& candidates, Usable&& usable, Search&& search) {
+    const int max_features = options.max_features;
     if (shuffled_.empty()) {
       shuffled_.resize(static_cast<std::size_t>(n_features));
       std::iota(shuffled_.begin(), shuffled_.end(), 0);
@@ -28,7 +30,7 @@ class ColumnDraw {
     const auto any_found = [&] {
       return std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.found; });
     };
-    while (drawn < n_features && (drawn < max_features || !any_found())) {
+    while (drawn < n_features && (drawn < max_features || (options.redraw && !any_found()))) {
       const int batch = drawn < max_features ? max_features : 1;
       const std::size_t searched = columns.size();
       for (int b = 0; b < batch && drawn < n_features; ++drawn) {

@@ -267,7 +267,8 @@ class Grower {
       put_sides(task, sides);
     }
     rule.feature = column.feature;
-    if (!options_.signs.empty() && rule.missing_branch < 0) rule.missing_branch = heaviest(twig_branches_, [this](Slots slots) {
+    if (!options_.signs.empty() && rule.missing_branch < 0)
+      rule.missing_branch = heaviest(twig_branches_, [this](Slots slots) {
         double weight = 0;
         for_each_slot(slots, [&](std::uint32_t slot) { weight += static_cast<double>(twig_.weight(slot)); });
         return weight;
@@ -292,13 +293,14 @@ class Grower {
     if (options_.max_features == 0 || options_.max_features >= n_features) {
       columns_.resize(frame.columns.size());
       std::iota(columns_.begin(), columns_.end(), 0);
-      if (interactions_.any()) std::erase_if(columns_, [&](std::int32_t column) {
+      if (interactions_.any())
+        std::erase_if(columns_, [&](std::int32_t column) {
           return !interactions_.allows(path, frame.columns[static_cast<std::size_t>(column)].feature);
         });
       search(0);
     } else {
       const auto usable = [&](std::int32_t feature) { return interactions_.allows(path, feature); };
-      draw_.draw(key, frame, n_features, options_.max_features, columns_, candidates_, usable, search);
+      draw_.draw(key, frame, n_features, options_, columns_, candidates_, usable, search);
     }
   }
 
@@ -378,7 +380,8 @@ class Grower {
     if (!options_.signs.empty() && routing.rule.missing_branch < 0)
       routing.rule.missing_branch = heaviest(children, [](const Child<W>& child) {
         double weight = 0;
-        for (std::uint32_t i = 0; i < child.window.size(); ++i) weight += static_cast<double>(child.window.entries()[i].weight);
+        for (std::uint32_t i = 0; i < child.window.size(); ++i)
+          weight += static_cast<double>(child.window.entries()[i].weight);
         return weight;
       });
     add_children(task, routing, std::move(children));

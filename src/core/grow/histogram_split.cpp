@@ -109,8 +109,11 @@ std::optional<HistogramChoice> HistogramSearch::find_with(std::uint64_t key, con
   Random random(key);
   std::vector<Candidate> candidates;
   bool found = false;
-  // As in growth: features are drawn until the number asked for is reached and one of them has a candidate.
-  for (std::int32_t drawn = 0; drawn < n_features && (all || drawn < options_.max_features || !found); ++drawn) {
+  // As in growth: features are drawn until the number asked for is reached and (with redraw) one of them has a candidate.
+  const auto more = [&](std::int32_t drawn) {
+    return drawn < n_features && (all || drawn < options_.max_features || (options_.redraw && !found));
+  };
+  for (std::int32_t drawn = 0; more(drawn); ++drawn) {
     if (!all) {
       const auto other = static_cast<std::size_t>(drawn) + random.below(static_cast<std::uint32_t>(n_features - drawn));
       std::swap(shuffled[static_cast<std::size_t>(drawn)], shuffled[other]);

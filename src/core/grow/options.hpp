@@ -19,6 +19,8 @@ struct GrowOptions {
   int max_depth = std::numeric_limits<int>::max();
   double min_samples_leaf = 2;        // a weight: C4.5's MinObj
   int max_features = 0;               // 0: all
+  bool redraw = true;                 // further features are drawn as long as none has a split
+  double min_gain = 0;                // 0: also splits that gain nothing
   std::vector<double> class_scale;    // split_class_weight, one per class; empty: none
   bool thresholds_from_data = false;  // C4.5 lowers a threshold to a value of the training set
   bool random_ties = false;           // false: the first feature wins

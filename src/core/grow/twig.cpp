@@ -316,7 +316,8 @@ Candidate Twig<W>::best_cut(const C& criterion, const std::uint8_t* codes, TwigC
 template <class W>
 double Twig<W>::weight_of_class(int label) const {
   double weight = 0;
-  for_each_slot(node_, [&](std::uint32_t slot) { weight += label_[slot] == label ? static_cast<double>(weight_[slot]) : 0.0; });
+  for_each_slot(node_,
+                [&](std::uint32_t slot) { weight += label_[slot] == label ? static_cast<double>(weight_[slot]) : 0.0; });
   return weight;
 }
 

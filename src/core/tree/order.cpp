@@ -37,7 +37,9 @@ struct TwoValues {
 class PairWalk {
  public:
   explicit PairWalk(const SplitTree& tree)
-      : tree_(tree), columns_(static_cast<std::size_t>(tree.n_columns)), depth_(tree.nodes.size(), 0),
+      : tree_(tree),
+        columns_(static_cast<std::size_t>(tree.n_columns)),
+        depth_(tree.nodes.size(), 0),
         is_ordered_(tree.nodes.size(), 0) {
     std::vector<NodeId> top_down{0};
     for (std::size_t at = 0; at < top_down.size(); ++at) {
@@ -142,14 +144,14 @@ int sign_of_sum(std::span<const ProjectionTerm> terms, Signs signs) {
   return sign;
 }
 
-SplitTree split_tree(const Tree& tree, Signs signs, const std::vector<std::uint8_t>& closed) {
+SplitTree split_tree(const Tree& tree, Signs signs) {
   SplitTree splits;
   splits.n_columns = static_cast<std::int32_t>(signs.size());
   splits.children = tree.child_nodes;
   splits.branch_of_category = tree.category_branch;
   splits.nodes.resize(tree.n_nodes());
   for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
-    if (tree.feature[i] < 0 || (!closed.empty() && closed[i])) continue;
+    if (tree.feature[i] < 0) continue;
     const auto terms = tree.projection_of(i);
     const int sign = terms.empty() ? signs[static_cast<std::size_t>(tree.feature[i])] : sign_of_sum(terms, signs);
     if (sign == kBothWays) continue;
@@ -205,8 +207,11 @@ namespace {
 class BlockList {
  public:
   BlockList(const CellOrder& order, std::span<const double> values, std::span<const double> weights)
-      : parent_(values.size()), weight_(weights.begin(), weights.end()), sum_(values.size()),
-        value_(values.begin(), values.end()), below_(values.size()),
+      : parent_(values.size()),
+        weight_(weights.begin(), weights.end()),
+        sum_(values.size()),
+        value_(values.begin(), values.end()),
+        below_(values.size()),
         seen_(values.size(), kNoCell) {
     std::iota(parent_.begin(), parent_.end(), 0u);
     for (std::size_t i = 0; i < values.size(); ++i) {

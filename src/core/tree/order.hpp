@@ -38,18 +38,17 @@ struct SplitTree {
   }
 };
 
-// Nodes for which `closed` is true are cells, and so are splits by sums whose terms point in different directions. An empty
-// `closed` is false everywhere.
-SplitTree split_tree(const Tree& tree, Signs signs, const std::vector<std::uint8_t>& closed = {});
+// Splits by sums whose terms point in different directions are cells, as leaves are.
+SplitTree split_tree(const Tree& tree, Signs signs);
 
 // The sign of a sum of columns. 0 if nothing is demanded of any, kBothWays if its terms point in different directions.
 inline constexpr int kBothWays = 2;
 int sign_of_sum(std::span<const ProjectionTerm> terms, Signs signs);
 
 struct CellOrder {
-  std::vector<NodeId> cells;         // each after all that are below it
-  std::vector<std::uint32_t> start;  // those below cell i are below[start[i]] .. below[start[i + 1] - 1], as positions in `cells`
-  std::vector<std::uint32_t> below;
+  std::vector<NodeId> cells;  // each after all that are below it
+  std::vector<std::uint32_t> start;
+  std::vector<std::uint32_t> below;  // places in `cells`: those below cell i are below[start[i]] .. below[start[i + 1] - 1]
 };
 
 CellOrder cell_order(const SplitTree& tree);

@@ -22,7 +22,7 @@ from petiole._table.rows import EncodedRows
 from petiole._validation import check_choice, check_number
 from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
-from petiole.smoothing import Curtailment, LeafEstimator, MEstimate, as_leaf_estimator
+from petiole.smoothing import Curtailment, LeafEstimator, as_leaf_estimator
 
 VOTINGS = (False, True, "laplace")
 
@@ -39,7 +39,7 @@ class BaggedPETClassifier(ForestClassifier):
     ----------
     n_estimators : int, default=128
         Number of trees.
-    criterion, max_depth, min_samples_leaf, max_features, max_bins, splits, categorical_features, \
+    criterion, max_depth, min_samples_leaf, min_gain, max_features, redraw, max_bins, splits, categorical_features, \
 nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic_class, interaction_cst, weights
         How each tree is grown, as in :class:`PETClassifier`.
     pruning, confidence
@@ -121,7 +121,9 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
         criterion: str = "entropy",
         max_depth: int | None = None,
         min_samples_leaf: float = 2,
+        min_gain: float = 0.0,
         max_features: str | float | None = None,
+        redraw: bool = True,
         max_bins: int | None = None,
         splits: str = "best",
         categorical_features: Any = "from_dtype",
@@ -150,7 +152,9 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_gain = min_gain
         self.max_features = max_features
+        self.redraw = redraw
         self.max_bins = max_bins
         self.splits = splits
         self.categorical_features = categorical_features
@@ -202,8 +206,10 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
 
     @classmethod
     def bagged_curtailment(cls, **overrides: Any) -> BaggedPETClassifier:
-        """Bagged smoothed curtailment (after Zadrozny & Elkan 2001)."""
-        return cls(**{"bootstrap": "plain", "smoothing": Curtailment(smoothing=MEstimate()), **overrides})
+        """Bagged curtailment (Zadrozny & Elkan 2001): 100 trees of C4.5 on plain samples, and the raw
+        frequencies of nodes with enough rows; ``smoothing=Curtailment(smoothing=MEstimate())`` smooths these."""
+        growth = {"n_estimators": 100, "bootstrap": "plain", "criterion": "gain_ratio", "threshold": "data"}
+        return cls(**{**growth, "smoothing": Curtailment(), **overrides})
 
     @classmethod
     def random_forest(cls, **overrides: Any) -> BaggedPETClassifier:

@@ -12,10 +12,11 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from petiole._sheet import Picture, Sheet, SmallTable
+from petiole._table.dates import DateColumn
 from petiole._tree.svg import draw_svg
 from petiole._tree.text import export_text, shorten_list
 
-MOST_COLUMNS = 8
+MOST_ROWS = 8
 SHOWN_DEPTH = 3
 SCORES = {"oob_log_loss_": "log-loss (bits)", "oob_brier_": "Brier score", "oob_score_": "accuracy"}
 
@@ -37,9 +38,9 @@ class Described:
           columns  4
           tree     3 nodes, 2 leaves, depth 1
         <BLANKLINE>
-        Columns by importance
-          column  share
-          x2      1.000
+        Features by importance
+          feature  share
+          x2       1.000
         <BLANKLINE>
         The tree
         x2 <= 2.45: 0 (50.0)  [0.96 0.02 0.02]
@@ -72,7 +73,8 @@ def sheet_of(model: Any) -> Sheet:
     """The page about a fitted classifier; that of the classifier inside follows for one that wraps another."""
     classes = [str(label) for label in model.classes_]
     facts = [("classes", f"{len(classes)}: {shorten_list(classes)}"), *_about_columns(model), *_about_trees(model)]
-    tables = [table for table in (_scores(model), _components(model), _importance(model)) if table.rows]
+    found = (_scores(model), _held_out_score(model), _components(model), _importance(model))
+    tables = [table for table in found if table.rows]
     pictures = [*_tree_drawn(model), *_reliability_drawn(model)]
     note = ""
     inner = getattr(model, "estimator_", None)
@@ -90,10 +92,35 @@ def sheet_of(model: Any) -> Sheet:
 def _about_columns(model: Any) -> list[tuple[str, str]]:
     if not hasattr(model, "n_features_in_"):
         return []
-    found = getattr(getattr(model, "encoder_", None), "n_categories", None)
-    n_categorical = 0 if found is None else int(np.count_nonzero(found))
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None:
+        return [("columns", f"{model.n_features_in_}")]
+    n_categorical, dates = encoder.kinds.count("nominal"), _dates_of(encoder)
     more = f", {n_categorical} of them categorical" if n_categorical else ""
-    return [("columns", f"{model.n_features_in_}{more}")]
+    more += f", {len(dates)} of dates" if dates else ""
+    facts = [("columns", f"{model.n_features_in_}{more}")]
+    return [*facts, ("dates", shorten_list(dates))] if dates else facts
+
+
+def _dates_of(encoder: Any) -> list[str]:
+    """The columns of dates, and the features that they became."""
+    names = _input_names(encoder)
+    columns = zip(names, encoder.columns, strict=True)
+    return [f"{name} ({', '.join(column.parts)})" for name, column in columns if isinstance(column, DateColumn)]
+
+
+def _input_names(encoder: Any) -> list[str]:
+    return encoder.input_names or [f"x{position}" for position in range(encoder.n_inputs)]
+
+
+def _feature_names(model: Any, count: int) -> list[str]:
+    """The names of the features, of which a date has several; those of the columns where there is no encoder."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is None or encoder.n_features != count:
+        return list(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(count)])))
+    pairs = zip(_input_names(encoder), encoder.columns, strict=True)
+    named = (column.names(name) if isinstance(column, DateColumn) else [name] for name, column in pairs)
+    return [str(name) for of_column in named for name in of_column]
 
 
 def _about_trees(model: Any) -> list[tuple[str, str]]:
@@ -101,7 +128,8 @@ def _about_trees(model: Any) -> list[tuple[str, str]]:
         tree = model.tree_
         return [("tree", f"{tree.n_nodes} nodes, {tree.n_leaves} leaves, depth {tree.depth}")]
     if hasattr(model, "trees_"):
-        return [("trees", f"{len(model.trees_)}")]
+        rounds = f", {model.n_iter_} rounds" if hasattr(model, "n_iter_") else ""
+        return [("trees", f"{len(model.trees_)}{rounds}")]
     return []
 
 
@@ -111,9 +139,16 @@ def _scores(model: Any) -> SmallTable:
     return SmallTable("Out-of-bag scores", ["score", "mean"], rows)
 
 
+def _held_out_score(model: Any) -> SmallTable:
+    """The log-loss of boosted trees on rows that their chains have not seen."""
+    losses = getattr(model, "validation_log_loss_", ())
+    rows = [["log-loss (bits)", f"{min(losses):.3f}"]] if len(losses) else []
+    return SmallTable("Held-out score", ["score", "mean"], rows)
+
+
 def _components(model: Any) -> SmallTable:
     found = getattr(model, "oob_component_log_loss_", None) or {}
-    best = sorted(found.items(), key=lambda item: item[1])[:MOST_COLUMNS]
+    best = sorted(found.items(), key=lambda item: item[1])[:MOST_ROWS]
     return SmallTable("Components by themselves", ["component", "log-loss"], [[str(k), f"{v:.3f}"] for k, v in best])
 
 
@@ -121,10 +156,10 @@ def _importance(model: Any) -> SmallTable:
     found = getattr(model, "feature_importances_", None)
     if found is None:
         return SmallTable("", [], [])
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(found))])
-    best = [j for j in np.argsort(-found, kind="stable")[:MOST_COLUMNS] if found[j] > 0]
-    rows = [[str(names[j]), f"{found[j]:.3f}"] for j in best]
-    return SmallTable("Columns by importance", ["column", "share"], rows)
+    names = _feature_names(model, len(found))
+    best = [j for j in np.argsort(-found, kind="stable")[:MOST_ROWS] if found[j] > 0]
+    rows = [[names[j], f"{found[j]:.3f}"] for j in best]
+    return SmallTable("Features by importance", ["feature", "share"], rows)
 
 
 def _tree_drawn(model: Any) -> list[Picture]:
@@ -148,20 +183,21 @@ def _reliability_drawn(model: Any) -> list[Picture]:
 
 def _reliability_svg(found: npt.NDArray[np.float64]) -> str:
     """A point per bin, whose area grows with its rows; a perfect model is on the line."""
-    size, edge = 180, 24
+    size, edge, above = 180, 24, 10
     largest = found[:, 2].max()
     points = "".join(
-        f'<circle cx="{edge + size * claimed:.1f}" cy="{size * (1 - right) + 6:.1f}" '
+        f'<circle cx="{edge + size * claimed:.1f}" cy="{size * (1 - right) + above:.1f}" '
         f'r="{2 + 6 * np.sqrt(weight / largest):.1f}" fill="#0072b2"><title>predicted {claimed:.2f}, '
         f"right {right:.2f}, {weight:.6g} rows</title></circle>"
         for claimed, right, weight in found
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="reliability" width="{size + 2 * edge}" '
-        f'height="{size + 32}" font-family="system-ui,sans-serif" font-size="10" fill="currentColor">'
-        f'<path d="M{edge} 6V{size + 6}H{edge + size}" fill="none" stroke="currentColor"/>'
-        f'<path d="M{edge} {size + 6}L{edge + size} 6" fill="none" stroke="currentColor" stroke-dasharray="4 3" '
+        f'height="{size + above + 26}" font-family="system-ui,sans-serif" font-size="10" fill="currentColor">'
+        f'<path d="M{edge} {above}V{size + above}H{edge + size}" fill="none" stroke="currentColor"/>'
+        f'<path d="M{edge} {size + above}L{edge + size} {above}" fill="none" stroke="currentColor" '
+        f'stroke-dasharray="4 3" '
         f'opacity=".6"/>'
-        f'{points}<text x="{edge + size}" y="{size + 20}" text-anchor="end">predicted 1</text>'
-        f'<text x="{edge}" y="{size + 20}">0</text><text x="4" y="14">1</text></svg>'
+        f'{points}<text x="{edge + size}" y="{size + above + 14}" text-anchor="end">predicted 1</text>'
+        f'<text x="{edge}" y="{size + above + 14}">0</text><text x="4" y="{above + 8}">1</text></svg>'
     )

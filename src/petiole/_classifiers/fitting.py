@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from petiole._classifiers.base import TableClassifier, remember_columns, seed_of
 from petiole._classifiers.intervals import forget_intervals
-from petiole._classifiers.out_of_bag import keep_out_of_bag
+from petiole._classifiers.out_of_bag import keep_out_of_bag, keep_quality
 from petiole._classifiers.pet import PETClassifier
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._estimates.scores import judge_out_of_bag
@@ -95,8 +95,8 @@ def keep_fit(
     model.__dict__.pop("counted_weights_", None)
     forget_intervals(model)
     model._keep_estimate(fit.estimate)
-    if fit.log_loss is not None:
-        model.oob_log_loss_ = fit.log_loss
+    if fit.quality is not None:
+        keep_quality(model, fit.quality)
         model.oob_component_log_loss_ = fit.component_log_loss
 
 

@@ -33,9 +33,9 @@ class MOBESPClassifier(WithoutConstraints, ForestClassifier):
 
     Parameters
     ----------
-    n_estimators, criterion, max_depth, min_samples_leaf, max_features, max_bins, splits, categorical_features, \
-nominal_splits, missing, threshold, pruning, confidence, bootstrap, split_class_weight, weights, oob_score, \
-warm_start, random_state, n_jobs, verbose
+    n_estimators, criterion, max_depth, min_samples_leaf, min_gain, max_features, redraw, max_bins, splits, \
+categorical_features, nominal_splits, missing, threshold, pruning, confidence, bootstrap, split_class_weight, weights, \
+oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that ``max_features`` is "sqrt" by default.
     oob_weight : float or "auto", default=1.0
         The paper's α: the weight of out-of-bag rows in leaves (eq. 8). "auto" takes the best of a few by the log-loss
@@ -88,7 +88,9 @@ warm_start, random_state, n_jobs, verbose
         criterion: str = "entropy",
         max_depth: int | None = None,
         min_samples_leaf: float = 2,
+        min_gain: float = 0.0,
         max_features: str | float | None = "sqrt",
+        redraw: bool = True,
         max_bins: int | None = None,
         splits: str = "best",
         categorical_features: Any = "from_dtype",
@@ -114,7 +116,9 @@ warm_start, random_state, n_jobs, verbose
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_gain = min_gain
         self.max_features = max_features
+        self.redraw = redraw
         self.max_bins = max_bins
         self.splits = splits
         self.categorical_features = categorical_features

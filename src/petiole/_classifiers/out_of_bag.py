@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 
 from petiole import _core
 from petiole._estimates.leaf_tables import frequency_tables
-from petiole._estimates.scores import OutOfBag, OutOfBagScores, score
+from petiole._estimates.scores import OutOfBag, OutOfBagScores, Quality, score
 from petiole._forest.forest import Forest
 from petiole._table.rows import EncodedRows
 from petiole.files import checks
@@ -31,20 +31,21 @@ OUT_OF_BAG_FIELDS = fields(
 
 def check_out_of_bag(state: dict[str, Any]) -> None:
     """Raise ValueError unless the out-of-bag parts of a saved model fit its classes."""
+    reliable = state.get("oob_reliability_")
+    require(reliable is None or reliable.shape[1:] == (3,), "oob_reliability_: must have three columns")
     if "oob_predict_proba_" not in state:
         return
     proba, decided = state["oob_predict_proba_"], state.get("oob_decision_")
-    reliable = state.get("oob_reliability_")
-    require(reliable is None or reliable.shape[1:] == (3,), "oob_reliability_: must have three columns")
     require(proba.shape[1] == len(state["classes_"]), "oob_predict_proba_: must have a column per class")
     require(isinstance(decided, np.ndarray) and decided.shape == proba.shape[:1], "oob_decision_: must be one per row")
 
 
-def keep_scores(model: Any, scores: OutOfBagScores) -> None:
-    """Set the attributes that hold the scores of out-of-bag probabilities."""
-    model.oob_score_ = scores.accuracy
-    model.oob_log_loss_ = scores.log_loss
-    model.oob_brier_ = scores.brier
+def keep_quality(model: Any, quality: Quality) -> None:
+    """Set the attributes that hold scores and reliability of out-of-bag probabilities."""
+    model.oob_reliability_ = quality.reliability
+    model.oob_score_ = quality.scores.accuracy
+    model.oob_log_loss_ = quality.scores.log_loss
+    model.oob_brier_ = quality.scores.brier
 
 
 def keep_out_of_bag(model: Any, found: OutOfBag, X: Any, kept: npt.NDArray[np.intp] | None) -> None:
@@ -59,8 +60,7 @@ def keep_out_of_bag(model: Any, found: OutOfBag, X: Any, kept: npt.NDArray[np.in
         proba[kept], decision[kept] = found.proba, model.classes_[found.decision]
     model.oob_predict_proba_ = proba
     model.oob_decision_ = decision
-    model.oob_reliability_ = found.reliability
-    keep_scores(model, found.scores)
+    keep_quality(model, found.quality)
 
 
 LOSSES: dict[str, Callable[[OutOfBagScores], float]] = {

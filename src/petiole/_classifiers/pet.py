@@ -51,8 +51,14 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         The largest depth of a leaf; the root has depth 0. None: no limit.
     min_samples_leaf : float, default=2
         The least weight in a branch: C4.5's MinObj. At least two branches of a split must have it.
+    min_gain : float, default=0
+        The least gain of a split: by how much it lowers the impurity of the rows of its node, in bits for "entropy" and
+        "gain_ratio". With 0 splits that gain nothing are made too (except by "gain_ratio"), because those below them
+        may gain something; their leaves have fewer rows, which changes smoothed probabilities. 1e-9 leaves them out.
     max_features : None, "sqrt", "log2", int or float, default=None
-        Features drawn at each node; "sqrt" and "log2" are rounded up. If none of them can be split, more are drawn.
+        Features drawn at each node; "sqrt" and "log2" are rounded up.
+    redraw : bool, default=True
+        Whether further features are drawn where none of those drawn can be split. False makes such a node a leaf.
     max_bins : int or None, default=None
         None tries every cut. A number puts each numeric feature into at most that many bins of equal weight first.
     splits : {"best", "oblique", "random"}, default="best"
@@ -143,7 +149,9 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         *,
         max_depth: int | None = None,
         min_samples_leaf: float = 2,
+        min_gain: float = 0.0,
         max_features: str | float | None = None,
+        redraw: bool = True,
         max_bins: int | None = None,
         splits: str = "best",
         categorical_features: Any = "from_dtype",
@@ -166,7 +174,9 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
         self.criterion = criterion
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_gain = min_gain
         self.max_features = max_features
+        self.redraw = redraw
         self.max_bins = max_bins
         self.splits = splits
         self.categorical_features = categorical_features

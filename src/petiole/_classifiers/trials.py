@@ -32,8 +32,8 @@ class Trials:
         grown = grow_forests(self.few, self.rows, self.seed, self._grown(growth), {**growth, **size})
         self.forests[_without_size(growth)] = [one.forest for one in grown]
         most_leaves = max(int(tree.is_leaf.sum()) for one in grown for tree in one.forest)
-        loss = self.few._fit_estimate(grown).log_loss
-        return Tried(np.nan if loss is None else loss, most_leaves)
+        quality = self.few._fit_estimate(grown).quality
+        return Tried(np.nan if quality is None else quality.scores.log_loss, most_leaves)
 
     def _grown(self, growth: Mapping[str, Any]) -> list[Forest]:
         return self.forests.get(_without_size(growth), [])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from petiole import _core
 from petiole._estimates.asking import PlainQueries, Queries, UnseenRows
+from petiole._estimates.scores import Quality
 from petiole._estimates.single_tree import SingleTree
 from petiole._forest.forest import Forest
 from petiole._table.rows import EncodedRows
@@ -120,12 +121,12 @@ class Fit:
     estimate : ForestEstimate
     out_of_bag : array of shape (n_rows, n_classes), optional
         Its predictions for the training rows by the trees that have not seen them, if requested.
-    log_loss : float, optional
-        In bits on the out-of-bag rows from which weights were learned.
-    component_log_loss : dict from component to the same, optional
+    quality : Quality, optional
+        On the out-of-bag rows from which weights were learned.
+    component_log_loss : dict from component to its log-loss in bits on the same rows, optional
     """
 
     estimate: ForestEstimate
     out_of_bag: Floats | None = None
-    log_loss: float | None = None
+    quality: Quality | None = None
     component_log_loss: dict[str, float] | None = None

@@ -23,6 +23,14 @@ class OutOfBagScores:
     accuracy: float
 
 
+@dataclass(frozen=True)
+class Quality:
+    """How good the probabilities of some rows are; see :func:`reliability_of`."""
+
+    scores: OutOfBagScores
+    reliability: Floats
+
+
 def score(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats) -> OutOfBagScores:
     """The scores of the probabilities of some rows."""
     total = weights.sum()
@@ -59,6 +67,13 @@ def reliability_of(proba: Floats, labels: npt.NDArray[np.int32], weights: Floats
     return np.column_stack([says[used] / weight[used], right[used] / weight[used], weight[used]])
 
 
+def quality_of(proba: Floats, rows: EncodedRows) -> Quality:
+    """The scores and the reliability of predictions, skipping rows without one (NaN)."""
+    known = ~np.isnan(proba[:, 0])
+    judged = proba[known], rows.labels[known], rows.weights_or_ones()[known]
+    return Quality(score(*judged), reliability_of(*judged))
+
+
 def score_rows(proba: Floats, rows: EncodedRows) -> OutOfBagScores:
     """The scores of predictions, skipping rows without one (NaN)."""
     known = ~np.isnan(proba[:, 0])
@@ -76,8 +91,7 @@ class OutOfBag:
 
     proba: Floats
     decision: npt.NDArray[np.int64]
-    scores: OutOfBagScores
-    reliability: Floats
+    quality: Quality
 
 
 def judge_out_of_bag(proba: Floats, rows: EncodedRows, stacklevel: int = 4) -> OutOfBag:
@@ -91,5 +105,4 @@ def judge_out_of_bag(proba: Floats, rows: EncodedRows, stacklevel: int = 4) -> O
             stacklevel=stacklevel,
         )
     decision = np.where(known, np.nan_to_num(proba).argmax(axis=1), rows.class_weights().argmax())
-    reliability = reliability_of(proba[known], rows.labels[known], rows.weights_or_ones()[known])
-    return OutOfBag(proba, decision, score_rows(proba, rows), reliability)
+    return OutOfBag(proba, decision, quality_of(proba, rows))

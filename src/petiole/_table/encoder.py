@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ from petiole.files import checks
 from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
 
+INDEX_IN_FILES = "Unnamed: 0"  # the name that pandas gives to a first column without one
 _KINDS: dict[str, Any] = {
     "numeric": NumericColumn,
     "nominal": CategoricalColumn,
@@ -167,6 +169,7 @@ class FeatureEncoder(Savable):
         table, names = read_table(X)
         categorical = choose_categorical(categorical_features, table.shape[1], names)
         columns, matrix = _learn_columns(table, names, categorical)
+        _warn_of_an_index(names, columns, matrix)
         encoder = cls(columns, names, owner)
         reject_infinity(matrix, encoder.feature_names)
         encoder.table_format = _format_of(X)
@@ -174,7 +177,7 @@ class FeatureEncoder(Savable):
 
     def _saved_state(self) -> dict[str, Any]:
         columns = [_saved_column(column) for column in self.columns]
-        state = {"owner": self.owner, "feature_names": self.input_names, "columns": columns}
+        state: dict[str, Any] = {"owner": self.owner, "feature_names": self.input_names, "columns": columns}
         if self.table_format:
             state["table_format"] = self.table_format
         if getattr(self, "reference", None) is not None:
@@ -282,6 +285,19 @@ def _learn_columns(table: Table, names: Names, categorical: Sequence[bool | None
         else:
             matrix[:, index] = encoded
     return columns, _with_parts(matrix, dates) if dates else matrix
+
+
+def _warn_of_an_index(names: Names, columns: list[ColumnKind], matrix: Array) -> None:
+    """Warn of a column that pandas has made of the index in a file, which says nothing about later rows."""
+    if not names or names[0] != INDEX_IN_FILES or not isinstance(columns[0], NumericColumn) or len(names) < 2:
+        return
+    if len(matrix) > 1 and (np.diff(matrix[:, 0]) == 1).all():
+        warnings.warn(
+            f"column {INDEX_IN_FILES!r} counts the rows, as the index that pandas writes into a file, and is a feature "
+            "now: leave it out, or read the file with pandas.read_csv(..., index_col=0) or petiole.datasets.read",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _with_parts(matrix: Array, dates: dict[int, Array]) -> Array:

@@ -30,6 +30,8 @@ class TableFormat:
         Columns of numbers or dates in which a few cells are neither, and count as missing.
     target, target_bins : str or None, tuple of float
         The column of labels, and where a column of numbers was cut into classes.
+    ignore_case : tuple of str
+        Columns of names that are all in small letters, however the file spells them.
     """
 
     decimal: str | None = None
@@ -39,6 +41,7 @@ class TableFormat:
     strays: tuple[str, ...] = ()
     target: str | None = None
     target_bins: tuple[float, ...] = ()
+    ignore_case: tuple[str, ...] = ()
 
     def number_format(self, name: str) -> NumberFormat:
         """The format of a column of numbers."""
@@ -54,6 +57,7 @@ class TableFormat:
             "strays": list(self.strays),
             "target": self.target,
             "target_bins": list(self.target_bins),
+            "ignore_case": list(self.ignore_case),
         }
         return {name: value for name, value in parts.items() if value or (name == "missing" and value is not None)}
 
@@ -61,8 +65,8 @@ class TableFormat:
     def from_dict(cls, parts: Mapping[str, Any]) -> TableFormat:
         """The format again.
 
-        >>> TableFormat.from_dict(TableFormat(decimal=",").as_dict())
-        TableFormat(decimal=',', missing=None, numbers={}, dates={}, strays=(), target=None, target_bins=())
+        >>> TableFormat.from_dict(TableFormat(decimal=",").as_dict()) == TableFormat(decimal=",")
+        True
         """
         missing = parts.get("missing")
         return cls(
@@ -73,6 +77,7 @@ class TableFormat:
             tuple(parts.get("strays", ())),
             parts.get("target"),
             tuple(parts.get("target_bins", ())),
+            tuple(parts.get("ignore_case", ())),
         )
 
 
@@ -87,6 +92,7 @@ def check_table_format(value: Any) -> None:
         "strays": checks.texts,
         "target": checks.text,
         "target_bins": checks.list_of(checks.number()),
+        "ignore_case": checks.texts,
     }
     for name, part in value.items():
         require(name in known, f"has no part {name!r}")

@@ -38,7 +38,9 @@ class TreePlan:
     criterion: str = "entropy"
     max_depth: int | None = None
     min_samples_leaf: float = 1
+    min_gain: float = 0.0
     max_features: int | float | str | None = None
+    redraw: bool = True
     max_bins: int | None = None
     splits: str = "best"
     nominal_splits: str = "multiway"
@@ -58,6 +60,8 @@ class TreePlan:
             )
         check_whole("max_depth", self.max_depth, 1, optional=True)
         check_number("min_samples_leaf", self.min_samples_leaf, 1)
+        check_number("min_gain", self.min_gain, 0)
+        check_choice("redraw", self.redraw, (True, False))
         check_whole("max_bins", self.max_bins, 2, optional=True)
         resolve_max_features(self.max_features, 1)
 
@@ -67,7 +71,7 @@ class TreePlan:
 
         For parameters that are "auto", it has what the fit has chosen, and the default before the fit.
         """
-        settings = {field.name: getattr(estimator, field.name) for field in fields(cls)}
+        settings: dict[str, Any] = {field.name: getattr(estimator, field.name, field.default) for field in fields(cls)}
         for field in fields(cls) if getattr(estimator, "sizes_trees", False) else ():
             if isinstance(settings[field.name], str) and settings[field.name] == AUTO:
                 settings[field.name] = vars(estimator).get(f"{field.name}_", field.default)
@@ -111,6 +115,8 @@ class TreePlan:
         if self.max_depth is not None:
             options.max_depth = min(int(self.max_depth), 2**31 - 1)
         options.min_samples_leaf = float(self.min_samples_leaf)
+        options.min_gain = float(self.min_gain)
+        options.redraw = bool(self.redraw)
         n_drawn = resolve_max_features(self.max_features, n_features)
         options.max_features = 0 if n_drawn >= n_features else n_drawn
         options.class_scale = resolve_class_scale(self.split_class_weight, classes, class_weights)

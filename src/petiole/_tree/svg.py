@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Of classes, after Okabe and Ito: also told apart by the colour-blind.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#b3a100")
 WIDTH, HEIGHT, GAP, STEP = 150, 46, 14, 92  # of a node; between neighbours; between levels
+LEAST_SCALE = 0.65  # to which narrow pages shrink a drawing; below it they scroll
 MOST_LETTERS = 24
 
 
@@ -52,10 +53,11 @@ def draw_svg(
     boxes = "".join(_box(words, place, table, int(hidden[place.node])) for place in places)
     n_columns = sum(place.node not in {parent for parent, _ in links} for place in places)
     width = n_columns * (WIDTH + GAP)
-    height = max(place.level for place in places) * STEP + HEIGHT + 4
+    height = max(place.level for place in places) * STEP + HEIGHT + 2
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(repr(tree))}" width="{width}" '
-        f'height="{height}" font-family="system-ui,sans-serif" font-size="11" fill="currentColor">{lines}{boxes}</svg>'
+        f'viewBox="0 -1 {width} {height}" style="max-width:100%;min-width:{LEAST_SCALE * width:.0f}px" '
+        f'font-family="system-ui,sans-serif" font-size="11" fill="currentColor">{lines}{boxes}</svg>'
     )
 
 
@@ -89,7 +91,7 @@ def _link(parent: Place, child: Place) -> str:
     top, bottom = parent.level * STEP + HEIGHT, child.level * STEP
     rule = child.rule if len(child.rule) <= MOST_LETTERS else "…" + child.rule[1 - MOST_LETTERS :]
     return (
-        f'<path d="M{parent.x:.0f} {top}V{top + 12}H{child.x:.0f}V{bottom}" fill="none" stroke="currentColor" '
+        f'<path d="M{parent.x:.0f} {top}V{top + 12}H{child.x:.0f}V{bottom - 17}" fill="none" stroke="currentColor" '
         f'opacity=".5"/><text x="{child.x:.0f}" y="{bottom - 6}" text-anchor="middle">'
         f"<title>{escape(child.rule)}</title>{escape(rule)}</text>"
     )

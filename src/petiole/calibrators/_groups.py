@@ -67,31 +67,31 @@ class GroupMap(ScoreMapBase):
 
 
 class GroupCalibrator(SavableModel, BaseEstimator):
-    """Recalibration for every group: probabilities that are right on average may be wrong for some of the rows.
+    """Recalibration of the probabilities of any model in every group of rows at once.
 
     A logistic regression on the logarithms of the probabilities, in which every group has a slope and, for each class,
     an intercept of its own:
 
         q = softmax( (1 + Σ_g a_g) · ln p_k + Σ_g b_gk ),   sums over the groups g that the row belongs to.
 
-    Groups may overlap: a row belongs to one for each column, and to that of all rows. At the optimum the mean predicted
-    probability of every class equals its observed share in every group, up to the penalty (multiaccuracy), and so does
-    the mean weighted by the score (the first steps of multicalibration). The numbers of a group are held at 0, where
-    nothing changes, by ``penalty`` nats per squared unit, so a group of few rows moves little.
+    Groups may overlap: a row belongs to one for each column, and to the group of all rows. At the optimum, the mean
+    predicted probability of every class equals its observed share in every group, up to the penalty (multiaccuracy),
+    and so does the mean weighted by the score (a first step towards multicalibration). ``penalty`` shrinks slopes and
+    intercepts towards 0, where nothing is changed, so a group of few rows is corrected little.
 
     Parameters
     ----------
     groups : {"columns", "tree"}, default="columns"
-        "columns": every category of every column that ``fit`` is given, or every quarter of a number, is a group, and
-        so are the missing values of a column. "tree": groups are found, as the leaves of a small tree on the columns
-        that is grown where the probabilities are too high or too low.
+        "columns": every category of the columns passed to ``fit``, or every quarter of their numbers, is a group, and
+        so are the missing values of a column. "tree": the groups are the leaves of a small tree on the columns, which
+        is grown to find rows whose probabilities are too high or too low.
     penalty : float or "auto", default="auto"
-        How strongly groups are held, in nats per squared unit over all rows together; at least 0.001. "auto": of 1, 3,
-        10, 30, 100 and infinity the smallest whose log-loss in five folds is at most 0.05% above the least.
+        The strength of the shrinkage, in nats per squared unit over all rows together; at least 0.001. "auto" takes the
+        smallest of 1, 3, 10, 30, 100 and infinity whose log-loss in five folds is at most 0.05% above the least.
     min_rows : float, default=50
         Groups with less weight, in rows, are not corrected by themselves.
     max_leaves : int, default=8
-        How many leaves the tree may have.
+        The largest number of leaves of the tree.
     floor : float, default=1e-6
         Probabilities are raised to this before logarithms are taken.
 
@@ -99,7 +99,7 @@ class GroupCalibrator(SavableModel, BaseEstimator):
     ----------
     classes_ : array of the class labels
     groups_ : list of str
-        The groups, the first of which is that of all rows.
+        The groups, beginning with that of all rows.
     group_weights_ : array
         The weight of each group, in rows.
     intercepts_ : array of shape (n_groups, n_classes)

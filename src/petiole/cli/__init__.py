@@ -21,6 +21,7 @@ from petiole.cli.commands.predict import predict
 from petiole.cli.commands.reproduce import reproduce
 from petiole.cli.commands.update import update
 from petiole.cli.errors import explain_failure
+from petiole.cli.options import paragraphs_of
 
 TERMINATED = 143  # what shells report after SIGTERM
 
@@ -33,7 +34,7 @@ app = typer.Typer(
     epilog="To try it: petiole compare iris",
 )
 for command in (compare, fit, predict, evaluate, explain, update, monitor, info, export, reproduce):
-    app.command(rich_help_panel="Commands")(command)
+    app.command(rich_help_panel="Commands", help=paragraphs_of(command))(command)
 app.add_typer(data_sets.app, name="datasets", rich_help_panel="Commands")
 
 

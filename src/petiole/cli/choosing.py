@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._classifiers.nesting import with_inner_classifiers
 from petiole.cli.errors import WrongInput
 from petiole.cli.io.cost_tables import CostTable
-from petiole.cli.io.model_columns import ModelColumn, Names, with_inner_classifiers
+from petiole.cli.io.model_columns import ModelColumn, Names
 
 ROW, GAIN, PRICE = "row", "expected_gain", "price"
 Columns = dict[str, Any]

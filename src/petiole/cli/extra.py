@@ -41,5 +41,5 @@ def _estimator(value: Any, place: str) -> Any:
     """An object with ``fit``; a class or function without one is called."""
     made = value() if callable(value) and (isinstance(value, type) or not hasattr(value, "fit")) else value
     if not hasattr(made, "fit") or not hasattr(made, "get_params"):
-        raise WrongInput(f"--with {place}: is not an estimator but a {type(made).__name__}")
+        raise WrongInput(f"--with {place}: is not an estimator but of type {type(made).__name__}")
     return made

@@ -46,6 +46,11 @@ def fit_in_parts(model: Any, text: str, roles: Roles, memory_limit: str | None, 
             f"a {type(model).__name__} cannot be fitted in parts; forests and single trees can: probability-forest, "
             "mob-esp, eb-pets, b-pets, pet"
         )
+    if roles.ignore_case:
+        raise WrongInput(
+            f"--ignore-case {roles.ignore_case[0]}: is not possible for files that are read in parts; write the column "
+            "in one spelling"
+        )
     dataset = _open(text, roles)
     columns = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
     features = _features(columns, roles, text)

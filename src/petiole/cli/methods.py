@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from petiole._classifiers.nesting import find_encoder, with_inner_classifiers
 from petiole._classifiers.sizing import finest_growth
 from petiole._validation import thread_count
 from petiole.cli.errors import WrongInput, nearest_of
 from petiole.cli.io.labelled import Labelled
-from petiole.cli.io.model_columns import find_encoder, with_inner_classifiers
 from petiole.cli.progress import expecting
 
 MANY_CELLS = 1_000_000
@@ -97,11 +97,11 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
         remember_names(model, [*table.columns])
     remember_format(model, table.format)
     seconds = time.perf_counter() - started
-    _remember_rows(model, X, y, table.weights)
+    remember_rows(model, X, y, table.weights)
     return seconds
 
 
-def _remember_rows(model: Any, X: Any, y: Any, weights: Any) -> None:
+def remember_rows(model: Any, X: Any, y: Any, weights: Any) -> None:
     """Let a model keep what petiole monitor and a model card need to know of its rows."""
     from petiole.monitoring import remember
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from petiole._table.number_texts import MISSING_MARKERS
 from petiole.cli.io.labelled import Labelled, Roles
 from petiole.study import METHODS
 
@@ -35,18 +36,29 @@ def _columns(roles: Roles) -> list[str]:
         ("--nominal", roles.categorical),
         ("--numeric", roles.numeric),
         ("--drop", roles.drop),
+        ("--ignore-case", roles.ignore_case),
     )
     for option, names in named:
         if names:
             found += [option, ",".join(map(_quoted, names))]
-    if roles.missing is not None:
-        found += ["--missing", ",".join(map(_quoted, sorted(roles.missing - {""})))]
+    found += [] if roles.missing is None else ["--missing", _markers(roles.missing)]
     signs = (("--separator", roles.signs.separator), ("--decimal", roles.signs.decimal))
     for option, sign in (*signs, ("--thousands", roles.signs.thousands)):
         found += [] if sign is None else [option, sign]
     found += ["--drop-missing-target"] if roles.drop_missing_target else []
     found += [] if roles.bins is None else ["--target-bins", ",".join(f"{edge:g}" for edge in roles.bins)]
     return found + ([] if roles.encoding is None else ["--encoding", roles.encoding])
+
+
+def _markers(missing: frozenset[str]) -> str:
+    """The option's value: texts besides the usual ones, or instead of them after "=".
+
+    >>> _markers(frozenset({"", "?", "x,y"}))
+    '=?,"x,y"'
+    """
+    usual = frozenset(MISSING_MARKERS)
+    more = missing >= usual
+    return ("" if more else "=") + ",".join(map(_quoted, sorted(missing - (usual if more else {""}))))
 
 
 def _quoted(name: str) -> str:

@@ -68,6 +68,7 @@ class TrainingOptions(BinnedLabelOptions):
 
     categorical: options.Nominal = None
     numeric: options.Numeric = None
+    ignore_case: options.IgnoreCase = None
 
 
 SETS = "Prediction sets"
@@ -82,8 +83,8 @@ class SetOptions:
         typer.Option(
             "--sets",
             metavar="NAME",
-            help="Keep what predict --sets needs, from out-of-bag or held-out rows: lac (the smallest sets), aps or "
-            "raps (larger sets for rows that are hard).",
+            help="Calibrate prediction sets on out-of-bag or held-out rows, for predict --sets: lac (the smallest "
+            "sets), aps or raps (larger sets for rows that are hard).",
             rich_help_panel=SETS,
             show_default=False,
         ),
@@ -93,7 +94,7 @@ class SetOptions:
         typer.Option(
             "--sets-by",
             metavar="A,B",
-            help="Columns by whose values sets are calibrated, each group by itself.",
+            help="Columns whose values are groups; sets are calibrated in each group by itself.",
             rich_help_panel=SETS,
             show_default=False,
         ),
@@ -208,6 +209,76 @@ class ComparisonOutputs:
         ),
     ] = None
     output: Annotated[str | None, _written("--output", "-o", help="Write the table to CSV, Parquet or JSON.")] = None
+
+
+CARD = "Model card"
+CARD_ENDINGS = (".html", ".htm", ".md", ".markdown")
+
+
+def _on_card(name: str, *more: str, metavar: str = "TEXT", help: str) -> Any:
+    return typer.Option(name, *more, metavar=metavar, help=help, rich_help_panel=CARD, show_default=False)
+
+
+@dataclass(frozen=True)
+class CardOptions:
+    """What a model card says besides what is in the model file."""
+
+    card: Annotated[
+        str | None, _on_card("--card", metavar="FILE", help="Write a model card, as .html or .md by its ending.")
+    ] = None
+    purpose: Annotated[str | None, _on_card("--purpose", help="What the model is for, and what not.")] = None
+    owner: Annotated[str | None, _on_card("--owner", metavar="NAME", help="Who is responsible for it.")] = None
+    notes: Annotated[
+        list[str] | None,
+        _on_card("--note", metavar="NAME=TEXT", help="A note, such as 'Data=loans of 2025'; may be repeated."),
+    ] = None
+    by: Annotated[
+        list[str] | None,
+        _on_card("--groups", "--by", metavar="A,B", help="Columns all of whose groups are on the card."),
+    ] = None
+    test: Annotated[
+        str | None,
+        _on_card("--test", metavar="DATA", help="Labelled rows that the model has not seen, for scores and groups."),
+    ] = None
+    target: Annotated[
+        str | None,
+        _on_card(
+            "--target",
+            "-t",
+            metavar="COLUMN",
+            help="The column of labels in these rows; by default as at the fit.",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse options that say something about a card without a card, and cards that cannot be written."""
+        from pathlib import Path
+
+        from petiole.cli.errors import WrongInput
+
+        for option in fields(self):
+            if self.card is None and getattr(self, option.name) is not None:
+                name = {"notes": "note", "by": "groups"}.get(option.name, option.name)
+                raise WrongInput(f"--{name}: is for a model card; add --card card.html")
+        if self.target is not None and self.test is None:
+            raise WrongInput(
+                f"--target {self.target}: is the column of labels of the rows of --test, which is not there"
+            )
+        if self.card is not None and Path(self.card).suffix.lower() not in CARD_ENDINGS:
+            raise WrongInput(f"--card {self.card}: must end in .html or .md")
+
+    @property
+    def named_notes(self) -> dict[str, str]:
+        """The notes by name."""
+        from petiole.cli.errors import WrongInput
+
+        found = {}
+        for entry in self.notes or ():
+            name, equals, words = entry.partition("=")
+            if not equals or not name.strip() or not words.strip():
+                raise WrongInput(f"--note {entry}: write NAME=TEXT, such as 'Data=loans of 2025'")
+            found[name.strip()] = words.strip()
+        return found
 
 
 def with_option_groups(function: Function) -> Function:

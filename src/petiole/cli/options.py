@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 COLUMNS, OUTPUT, RUN = "Columns", "Output", "Run"
 FLAG = ""  # the value of an option that has none: help says nothing about it
+
+
+def paragraphs_of(command: Callable[..., Any]) -> str:
+    """The docstring of a command with every paragraph in one line, so that help divides it where the window ends."""
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(command.__doc__ or "").split("\n\n"))
+
 
 Data = Annotated[
     str,
@@ -105,6 +113,15 @@ Separator = Annotated[
         help="The separator of CSV cells; by default a comma, semicolon, tab or pipe, whichever fits.",
         rich_help_panel=COLUMNS,
         show_default=False,
+    ),
+]
+IgnoreCase = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore-case",
+        metavar="A,B",
+        help="Columns in which YES, Yes and yes are the same, among them the target; read in small letters.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 DropMissingTarget = Annotated[

@@ -72,13 +72,11 @@ def note(text: str, quiet: bool) -> None:
 
 def show_section(section: Section) -> None:
     """Draw a table; one that is too wide for the terminal is divided, with the first column in each part."""
-    from rich.console import Console
     from rich.text import Text
 
     if not section.header:
         return
-    width = None if sys.stdout.isatty() else WIDTH_OF_FILES
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    console = _console()
     rows = [[str(cell) if section.tall else spell(cell) for cell in row] for row in section.rows[: section.most]]
     if section.title:
         console.print(Text(f"\n{section.title}", style="bold"))
@@ -90,6 +88,17 @@ def show_section(section: Section) -> None:
     more = f"... and {left:,} more. " if left > 0 else ""
     if more or section.note:
         console.print(Text(more + section.note))
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:  # rich would end the process, with another exit code than petiole
+            raise BrokenPipeError
+
+    width = None if sys.stdout.isatty() else WIDTH_OF_FILES
+    return Output(width=width, highlight=False, markup=False, emoji=False)
 
 
 def _draw(console: Any, section: Section, rows: list[list[str]], columns: list[int]) -> None:

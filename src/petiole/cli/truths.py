@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._classifiers.nesting import find_encoder
 from petiole._table.number_texts import MISSING_LABELS
 from petiole.cli.errors import WrongInput
 from petiole.cli.io.batches import open_batches
 from petiole.cli.io.labelled import NAMED_TARGET, Roles
-from petiole.cli.io.model_columns import ModelColumn, Names, find_encoder
+from petiole.cli.io.model_columns import ModelColumn, Names
 from petiole.cli.io.sources import Source, find_source
 from petiole.cli.scoring import Scored, Scorer
 from petiole.cli.screen import note
@@ -56,7 +57,8 @@ class LabelledRows:
         self._columns = self._scorer.columns
         self._classes = model.classes_
         missing = MISSING_LABELS if roles.missing is None else roles.missing
-        self._codes = Names(model.classes_.tolist(), sorted(missing))
+        ignore_case = self._target in self._columns.format.ignore_case
+        self._codes = Names(model.classes_.tolist(), sorted(missing), ignore_case=ignore_case)
         self._bins = roles.bins or self._columns.format.target_bins
         self._n_read = 0
         self.n_left_out = 0  # rows without a class

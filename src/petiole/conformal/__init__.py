@@ -1,4 +1,4 @@
-"""Prediction sets: for each row the classes that hold the true one with a probability that the user chooses."""
+"""Prediction sets: sets of classes that contain the true class with a probability that the user chooses."""
 
 from petiole.conformal.answer import PredictionSets
 from petiole.conformal.classifier import ConformalClassifier

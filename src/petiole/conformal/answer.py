@@ -1,4 +1,4 @@
-"""Prediction sets as an answer: which classes each row may be of."""
+"""Prediction sets: the classes that each row may be of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class PredictionSets:
-    """The classes that each row may be of.
+    """The sets of classes that are predicted for rows.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class PredictionSets:
     classes : array
         The labels of the columns.
     proba : array of shape (n_rows, n_classes)
-        The probabilities that the sets are made of.
+        The probabilities from which the sets are made.
     coverage : float
-        The share of new rows whose set is to hold their class.
+        The share of new rows whose set contains their class.
     reasons : array of str
-        For each row why its set holds classes for want of calibrating rows; empty elsewhere.
+        Why the set of a row has classes for which there are too few calibrating rows; empty for other rows.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class PredictionSets:
     # How good they are, on rows whose classes are known.
 
     def hits(self, y: Any) -> Mask:
-        """Whether each set holds the class of its row; a label that the model does not know is in no set."""
+        """Whether each set contains the class of its row. Unknown labels are in no set."""
         known = {label: code for code, label in enumerate(self.classes.tolist())}
         labels = np.asarray(y, dtype=object).ravel().tolist()
         check_same_length(len(self), len(labels))
@@ -102,7 +102,7 @@ class PredictionSets:
         return np.asarray((codes >= 0) & self.contains[np.arange(len(self)), codes])
 
     def covered(self, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose set holds their class."""
+        """The share of rows whose set contains their class."""
         return float(np.average(self.hits(y), weights=check_weights(sample_weight, len(self))))
 
     def covered_by_class(self, y: Any, sample_weight: Any = None) -> Floats:

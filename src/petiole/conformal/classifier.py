@@ -59,12 +59,12 @@ class ConformalClassifier(
     MetaEstimatorMixin,
     BaseEstimator,
 ):
-    """A classifier that predicts sets of classes, which hold the true class of a new row with a given probability.
+    """A classifier that predicts sets of classes, which contain the true class of a new row with a given probability.
 
-    Every class of a row gets a score from the row's probabilities, see :class:`petiole.conformal.SetScore`. The scores
-    of the true classes of rows that the model has not seen say how large a score can be: the set of a new row holds the
-    classes whose scores are among the smallest 90 % of those. Ensembles need no hold-out for that, because trees that
-    have not seen a training row answer it honestly.
+    Each class of a row gets a score from the row's probabilities, see :class:`petiole.conformal.SetScore`. On rows that
+    the model has not seen, the scores of the true classes are computed. The set of a new row has the classes whose
+    scores are among the smallest 90 % of these. Ensembles need no hold-out set for that, because each training row can
+    be predicted by the trees that have not seen it.
 
     Parameters
     ----------
@@ -72,36 +72,37 @@ class ConformalClassifier(
         Any classifier of petiole or scikit-learn, or a pipeline. It is cloned and fitted. A ``FrozenEstimator`` is
         used as it is. None is ``BaggedPETClassifier.eb_pets()``.
     coverage : float, default=0.9
-        The share of new rows whose set is to hold their class. ``predict_set`` can be asked for another.
+        The share of new rows whose set contains their class. ``predict_set`` also takes another value.
     method : {"lac", "aps", "raps"}, default="lac"
         The score. "lac" gives the smallest sets on average. "aps" gives larger sets to rows that are hard, so that
         their coverage is nearer to that of the others; "raps" is "aps" with a penalty for many classes.
     per_class : bool, default=False
         Whether each class gets a threshold of its own, so that the coverage holds among the rows of each class.
     by : str, int or list of these, default=None
-        Columns whose values divide the rows into groups with thresholds of their own. Groups that are no columns are
-        given to ``fit`` and ``predict_set`` as ``groups``.
+        Columns whose values divide the rows into groups with thresholds of their own. If the groups are not columns,
+        pass them to ``fit`` and ``predict_set`` as ``groups``.
     calibration : {"auto", "oob", "rows"}, int or float, default="auto"
         Where the scores come from.
 
         - "oob": the out-of-bag rows of the estimator (the held-out rows of boosted trees).
-        - A whole number: so many folds, each answered by a clone fitted to the others; the model itself is fitted to
-          all rows.
-        - A share between 0 and 1: so many of the rows are kept from the estimator (split conformal prediction).
-        - "rows": all rows that ``fit`` is given, for a frozen estimator that has seen none of them.
+        - A whole number: the number of folds. Each fold is predicted by a clone fitted to the others; the model itself
+          is fitted to all rows.
+        - A number between 0 and 1: the share of the rows that is held out from the estimator (split conformal
+          prediction).
+        - "rows": all rows passed to ``fit``, for a frozen estimator that has not seen them.
         - "auto": "oob" if the estimator has it, "rows" if it is frozen, 5 folds otherwise.
     randomised : bool, default=True
         Whether random numbers decide ties between scores, which of two neighbouring thresholds a row gets, and, with
-        "aps" and "raps", how much of a class's own probability counts. Coverage is then exact, otherwise at least as
-        large. The numbers are made of a row's values and the seed, so that a row always gets the same set.
+        "aps" and "raps", how much of a class's own probability counts. The coverage is then exact, and otherwise at
+        least as large. The numbers are computed from a row's values and the seed, so a row always gets the same set.
     allow_empty : bool, default=True
-        Whether sets may be empty, which says that no class fits the row as well as most true classes fit theirs.
-        Otherwise these sets hold the most probable class, and coverage can be larger than asked for.
+        Whether sets may be empty. In an empty set, no class fits the row as well as most true classes fit theirs. With
+        False, such sets have the most probable class, and the coverage can be larger than ``coverage``.
     penalty : float, default=0.1
     free_ranks : int, default=1
-        Of "raps", see :class:`petiole.conformal.SetScore`.
+        Parameters of "raps", see :class:`petiole.conformal.SetScore`.
     random_state : int, RandomState or None, default=None
-        Of the random numbers, of the rows that are held out, and not of the estimator.
+        Seed of the random numbers and of the rows that are held out. The estimator has its own.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class ConformalClassifier(
     groups_ : array of str
         The groups of the calibrating rows.
     calibrated_on_ : str
-        Where the scores are from: "oob", "folds", "share" or "rows".
+        Where the scores come from: "oob", "folds", "share" or "rows".
     n_calibration_rows_ : int
 
     Examples
@@ -175,8 +176,8 @@ class ConformalClassifier(
     ) -> Self:
         """Prediction sets of a fitted ensemble, from the training rows that it was fitted on.
 
-        Nothing is fitted again. Ensembles of petiole that have kept no out-of-bag probabilities find them again from
-        their seed.
+        Nothing is fitted again. If an ensemble of petiole has no out-of-bag probabilities, they are computed from its
+        seed and these rows.
 
         Parameters
         ----------
@@ -214,7 +215,7 @@ class ConformalClassifier(
         sample_weight : array of shape (n_rows,), optional
             Counts in the estimator and in the thresholds.
         groups : one for each row, optional
-            Of which group each row is, in place of ``by``.
+            The group of each row, instead of ``by``.
         """
         self._check_parameters()
         X, y = indexable(X, y)
@@ -235,8 +236,8 @@ class ConformalClassifier(
         rows, proba = rows[known], proba[known]
         if not len(rows):
             raise ValueError(
-                f"no row is known to have an answer by a model that has not seen it (n_samples={_num_samples(X)}), so "
-                "that there is nothing to calibrate on: give more rows, or more trees (n_estimators)"
+                f"no row has a prediction by a model that has not seen it (n_samples={_num_samples(X)}), so there is "
+                "nothing to calibrate on: give more rows, or more trees (n_estimators)"
             )
         codes = label_codes(_safe_indexing(y, rows), classes, "y")
         numbers = row_numbers(_safe_indexing(X, rows), seed)
@@ -271,16 +272,16 @@ class ConformalClassifier(
         ----------
         X : rows to predict
         coverage : float, optional
-            The share of new rows whose set is to hold their class; that of the classifier by default.
+            The share of new rows whose set contains their class; by default that of the classifier.
         groups : one for each row
-            Needed if the classifier was fitted with them. A group that it does not know gets full sets.
+            Needed if the classifier was fitted with groups. Rows of unknown groups get all classes.
         """
         return self.sets_from_proba(X, self.predict_proba(X), coverage, groups=groups)
 
     def sets_from_proba(
         self, X: Any, proba: Floats, coverage: float | None = None, *, groups: Any = None
     ) -> PredictionSets:
-        """The same for rows whose probabilities by ``predict_proba`` are known already."""
+        """The sets of rows whose probabilities, as ``predict_proba`` returns them, are known already."""
         coverage = self._coverage(coverage)
         names = self._groups_at(X, groups, self.by_groups_).astype(str)
         places = {name: place for place, name in enumerate(self.groups_.tolist())}
@@ -332,9 +333,9 @@ class ConformalClassifier(
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def cells(self, coverage: float | None = None) -> list[Cell]:
-        """The groups and classes with thresholds of their own: their rows, their thresholds, and what they lack.
+        """The groups and classes that have thresholds of their own: rows, threshold, and why there is none.
 
-        The label is None where a threshold is that of all classes.
+        The label is None if a threshold applies to all classes.
         """
         check_is_fitted(self)
         coverage = self._coverage(coverage)

@@ -1,4 +1,4 @@
-"""Scores of classes: the larger the score, the less a class fits its row. A set holds the classes of small scores."""
+"""Scores of classes: the larger the score, the worse a class fits its row. A set has the classes of small scores."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class SetScore:
     ----------
     method : {"lac", "aps", "raps"}, default="aps"
     randomised : bool, default=True
-        Whether u is drawn; without that it is 1.
+        Whether u is random; otherwise it is 1.
     penalty : float, default=0.1
-        Of "raps": what each rank beyond ``free_ranks`` adds to the score.
+        For "raps": what each rank beyond ``free_ranks`` adds to the score.
     free_ranks : int, default=1
-        Of "raps": the number of classes without a penalty.
+        For "raps": the number of classes without a penalty.
 
     Examples
     --------

@@ -18,6 +18,7 @@ class Advice:
     separator: str
     drop_missing: str
     target: str
+    ignore_case: str
     for_shell: bool = False
 
     def quoted(self, text: str) -> str:
@@ -51,6 +52,7 @@ PARAMETERS = Advice(
     separator="separator={text}",
     drop_missing="drop_missing_target=True",
     target="target={name}",
+    ignore_case="ignore_case=[{name}]",
 )
 OPTIONS = Advice(
     nominal="--nominal {name}",
@@ -60,5 +62,6 @@ OPTIONS = Advice(
     separator="--separator {text}",
     drop_missing="--drop-missing-target",
     target="--target {name}",
+    ignore_case="--ignore-case {name}",
     for_shell=True,
 )

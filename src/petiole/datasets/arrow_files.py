@@ -76,7 +76,8 @@ def _read_column(series: Any, options: ReadingOptions, place: Place, recogniser:
     dtype, name = series.dtype, str(place.column)
     wanted = options.kinds.get(name)
     is_text = dtype in (nw.String, nw.Categorical, nw.Enum)
-    if is_text and wanted != "nominal" and not options.keeps_texts(name):
+    recognised = wanted != "nominal" and not options.keeps_texts(name)
+    if is_text and (recognised or options.ignores_case(name)):
         return recogniser.column(texts_of_objects(name, wanted, _texts(series)), lambda row: f"row {row + 1}")
     categorical = dtype in CATEGORICAL_DTYPES
     if not categorical and not dtype.is_numeric() and not dtype.is_temporal():

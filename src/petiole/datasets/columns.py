@@ -106,6 +106,17 @@ class Categorical:
         rank[-1] = -1  # the entry of code -1
         return Categorical(rank[self.codes], tuple(self.categories[index] for index in order))
 
+    def in_small_letters(self) -> Categorical:
+        """Return the same names in small letters, so that those which differ only in capitals are one.
+
+        >>> Categorical(np.array([0, 1, 2, -1]), ("NO", "Yes", "yes")).in_small_letters().names()
+        array(['no', 'yes', 'yes', None], dtype=object)
+        """
+        small = [name.lower() for name in self.categories]
+        kept = sorted(set(small))
+        recoded = np.array([*map(kept.index, small), -1], dtype=np.int64)
+        return Categorical(recoded[self.codes], tuple(kept))
+
     def names(self) -> NDArray[Any]:
         """Return one string per row, None where missing."""
         return np.array([*self.categories, None], dtype=object)[self.codes]

@@ -171,9 +171,13 @@ def _check_header(names: list[str], place: Place) -> list[str]:
     if not any(names):
         raise ValueError(f"{place}: no column has a name: the first line must name the columns")
     names = [name or f"{UNNAMED}{index + 1}" for index, name in enumerate(names)]
+    positions: dict[str, list[str]] = {}
     for index, name in enumerate(names):
-        if name in names[:index]:
-            raise ValueError(f"{place}: two columns are named {name!r}: rename one")
+        positions.setdefault(name, []).append(str(index + 1))
+    twice = {name: where for name, where in positions.items() if len(where) > 1}
+    if twice:
+        told = [f"{', '.join(where[:-1])} and {where[-1]} are named {name!r}" for name, where in twice.items()]
+        raise ValueError(f"{place}: columns {'; '.join(told)}: rename them, so that each has its own name")
     if all(map(_is_number, names)) and [*map(float, names)] not in ([*range(len(names))], [*range(1, len(names) + 1)]):
         raise ValueError(
             f"{place}: the first line holds numbers only ({', '.join(names[:3])}...), so the header seems to be "

@@ -44,6 +44,7 @@ def read(
     separator: str | None = None,
     drop_missing_target: bool = False,
     target_bins: Sequence[float] | None = None,
+    ignore_case: Collection[str] = (),
     like: Any = None,
 ) -> Any: ...
 @overload
@@ -58,6 +59,7 @@ def read(
     separator: str | None = None,
     drop_missing_target: bool = False,
     target_bins: Sequence[float] | None = None,
+    ignore_case: Collection[str] = (),
     like: Any = None,
 ) -> tuple[Any, NDArray[Any]]: ...
 def read(
@@ -71,6 +73,7 @@ def read(
     separator: str | None = None,
     drop_missing_target: bool = False,
     target_bins: Sequence[float] | None = None,
+    ignore_case: Collection[str] = (),
     like: Any = None,
 ) -> Any:
     """Read a CSV, Parquet, Feather or ARFF file; the format is found from its content.
@@ -101,6 +104,8 @@ def read(
         Leave out rows without a label, which are otherwise an error.
     target_bins : sequence of float, default=None
         Cut a numeric target into classes at these numbers; see :func:`cut_into_classes`.
+    ignore_case : collection of str, default=()
+        Columns of names, or of labels, in which "YES", "Yes" and "yes" are the same; they are read in small letters.
     like : fitted classifier, or frame of pandas, default=None
         Read the cells in the same way as an earlier file: the one to which the classifier was fitted, or from which
         the frame was read.
@@ -135,11 +140,14 @@ def read(
         target,
         target_bins is not None,
         earlier,
+        ignore_case=_checked_names(ignore_case),
     )
     table = parse_columns(data, file, options)
-    for name in kinds or ():
-        if name not in table.columns:
-            raise ValueError(f"kinds names {name!r}, but {file} has no such column; {nearest(name, table.columns)}")
+    for parameter, names in (("kinds", kinds or ()), ("ignore_case", ignore_case)):
+        for name in names:
+            if name not in table.columns:
+                hint = nearest(name, table.columns)
+                raise ValueError(f"{parameter} names {name!r}, but {file} has no such column; {hint}")
     _warn(table.findings, file)
     if target is None:
         return _framed(table)
@@ -209,6 +217,12 @@ def _checked_markers(missing: Any) -> Any:
     if isinstance(missing, str):
         raise TypeError(f"missing={missing!r}: must be a collection of strings: for one, write [{missing!r}]")
     return missing
+
+
+def _checked_names(names: Any) -> Any:
+    if isinstance(names, str):
+        raise TypeError(f"ignore_case={names!r}: must be a collection of columns: for one, write [{names!r}]")
+    return names
 
 
 def check_kinds(kinds: Any) -> dict[str, str]:

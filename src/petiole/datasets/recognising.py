@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,6 +48,8 @@ class ReadingOptions:
         How an earlier table was read; this one is read in the same way.
     ignored : collection of str
         Columns that are left out, about which there are no warnings.
+    ignore_case : collection of str
+        Columns of names in which capitals do not count.
     advice : Advice
     """
 
@@ -60,6 +62,7 @@ class ReadingOptions:
     cuts_target: bool = False
     like: TableFormat | None = None
     ignored: Collection[str] = ()
+    ignore_case: Collection[str] = ()
     advice: Advice = PARAMETERS
 
     def markers(self, name: str | None = None) -> frozenset[str | None]:
@@ -68,6 +71,10 @@ class ReadingOptions:
         if wording is not None:
             return frozenset({*wording, None})
         return frozenset({*(MISSING_LABELS if name is not None and name == self.target else MISSING_MARKERS), None})
+
+    def ignores_case(self, name: str) -> bool:
+        """Whether the names of a column are read in small letters."""
+        return name in self.ignore_case or (self.like is not None and name in self.like.ignore_case)
 
     def keeps_texts(self, name: str) -> bool:
         """Whether only plain numbers are recognised in the column."""
@@ -145,20 +152,35 @@ class Recogniser:
         absent = {text: count for text, count in counts.items() if text in missing}
         values = self._read(texts, present, line_of)
         if values is None and self.typed:
-            return _categorical(texts, ())
+            return self._names(texts, ())
         if values is None:
             self.count_markers(texts.name, absent)
             self._say_dashes(texts.name, present)
-            return _categorical(texts, missing)
+            return self._names(texts, missing)
         self.count_markers(texts.name, absent | {text: n for text, n in present.items() if text in DASHES})
         return values
+
+    def _names(self, texts: Texts, missing: Collection[str | None]) -> Categorical:
+        """The texts as names; those that mean "missing" have no code."""
+        column, options = _categorical(texts, missing), self.options
+        if options.ignores_case(texts.name):
+            return column.in_small_letters()
+        known = options.like is not None or texts.kind == "nominal" or texts.name == options.target
+        alike = None if known or texts.name in options.ignored else alike_but_for_case(column.categories)
+        if alike is not None:
+            count, small = len(column.categories), len({name.lower() for name in column.categories})
+            self._findings.append(
+                f"{texts.name}: {count:,} categories, of which {listed_as_alike(alike)} differ only in capitals; "
+                f"{options.advice.say('ignore_case', name=texts.name)} makes them {small:,}"
+            )
+        return column
 
     def _say_dashes(self, name: str, present: Mapping[str, int]) -> None:
         """Warn about dashes among names, which may mean a missing value; together with a plus they are categories."""
         options = self.options
         if options.missing is None and options.like is None and name not in options.ignored and "+" not in present:
             self._findings.extend(
-                f"{name}: {text!r} is a category, of {present[text]:,} rows; "
+                f"{name}: {text!r} is a category, of {_rows(present[text])}; "
                 f"{options.advice.say('missing', text=text)} if it means a missing value"
                 for text in sorted(DASHES & present.keys())
             )
@@ -293,6 +315,7 @@ class Recogniser:
             {name: one for name, one in self._numbers.items() if one != usual},
             self._dates,
             tuple(self._strays),
+            ignore_case=tuple(sorted(set(options.ignore_case) & columns.keys())),
         )
         if options.like is not None:
             format = options.like
@@ -339,9 +362,17 @@ def _cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count:,} cells"
 
 
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
 def _listed(names: list[str]) -> str:
     shown = ", ".join(names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more columns"
+    return (
+        shown
+        if len(names) <= SHOWN
+        else f"{shown} and {len(names) - SHOWN} more column{'s' if len(names) > SHOWN + 1 else ''}"
+    )
 
 
 def _values(texts: Texts, parse: Parse) -> NDArray[np.float64]:
@@ -351,7 +382,28 @@ def _values(texts: Texts, parse: Parse) -> NDArray[np.float64]:
     return numbers[texts.codes]  # code -1 is the last entry
 
 
-def _categorical(texts: Texts, missing: Collection[str | None]) -> Values:
+def alike_but_for_case(names: Collection[str]) -> list[str] | None:
+    """The first names that differ only in capitals, if there are any.
+
+    >>> alike_but_for_case(["NO", "Yes", "maybe", "yes"])
+    ['Yes', 'yes']
+    """
+    by_letters: dict[str, list[str]] = {}
+    for name in names:
+        by_letters.setdefault(name.lower(), []).append(name)
+    return next((alike for alike in by_letters.values() if len(alike) > 1), None)
+
+
+def listed_as_alike(names: Sequence[str]) -> str:
+    """Names in quotes, the last after "and".
+
+    >>> listed_as_alike(["YES", "Yes", "yes"])
+    "'YES', 'Yes' and 'yes'"
+    """
+    return f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r}"
+
+
+def _categorical(texts: Texts, missing: Collection[str | None]) -> Categorical:
     """The texts as names; those that mean "missing" have no code."""
     kept = [text for text in texts.names if text not in missing]
     code_of = {text: code for code, text in enumerate(kept)}

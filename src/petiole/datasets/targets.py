@@ -15,7 +15,7 @@ from petiole._table.number_texts import NumberSigns, recognise_numbers
 from petiole._validation import did_you_mean
 from petiole.datasets.advice import PARAMETERS, Advice
 from petiole.datasets.columns import Categorical, Numeric, Values, from_names
-from petiole.datasets.recognising import MOST_STRAYS, ReadTable
+from petiole.datasets.recognising import MOST_STRAYS, ReadTable, alike_but_for_case, listed_as_alike
 
 MOST_NUMBERS = 30  # distinct whole numbers that are taken as classes without an error
 # With this many, of which larger ones are rarer, there is a warning about counts: codes of classes are fewer, or about
@@ -167,6 +167,9 @@ def numbers_in(labels: Categorical) -> Numeric | None:
 
 
 def _check_repeated(labels: Categorical, target: str, advice: Advice) -> None:
+    alike = alike_but_for_case(labels.categories)
+    if alike is not None:
+        raise ValueError(_alike_text(alike, target, advice))
     n_classes, n = len(labels.categories), len(labels)
     if n >= FEWEST_ROWS and n_classes > n / 2:
         raise ValueError(
@@ -174,6 +177,14 @@ def _check_repeated(labels: Categorical, target: str, advice: Advice) -> None:
             f"needs several rows: name another column, or take each text as the name of a class with "
             f"{advice.say('nominal', name=target)}"
         )
+
+
+def _alike_text(alike: Sequence[str], target: str, advice: Advice) -> str:
+    return (
+        f"{advice.say('target', name=target)}: the classes {listed_as_alike(alike)} differ only in capitals: "
+        f"{advice.say('ignore_case', name=target)} takes them as one class, and {advice.say('nominal', name=target)} "
+        "as different ones"
+    )
 
 
 def doubts_about_classes(labels: Values, target: str, advice: Advice = PARAMETERS) -> list[str]:
@@ -185,6 +196,9 @@ def doubts_about_classes(labels: Values, target: str, advice: Advice = PARAMETER
 Each is a class of its own now; target_bins=[1, 2] makes ranges of them (50 %, 25 %, 24 % of the rows), and \
 kinds={'visits': 'nominal'} says that they are names
     """
+    if isinstance(labels, Categorical) and not advice.for_shell:  # the command line has asked back
+        alike = alike_but_for_case(labels.categories)
+        return [] if alike is None else [_alike_text(alike, target, advice)]
     if not isinstance(labels, Numeric):
         return []
     numbers = labels.values

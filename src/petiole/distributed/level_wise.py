@@ -197,6 +197,8 @@ _OPTIONS = (
     "max_depth",
     "min_samples_leaf",
     "max_features",
+    "redraw",
+    "min_gain",
     "class_scale",
     "thresholds_from_data",
     "random_ties",

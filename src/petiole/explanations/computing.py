@@ -48,29 +48,29 @@ def explain(
     n_permutations: int = 64,
     random_state: Any = 0,
 ) -> Explanation:
-    """Divide a model's answers among the columns by Shapley values.
+    """Divide a model's predictions among the columns by Shapley values.
 
     Parameters
     ----------
     model : fitted PETClassifier, BaggedPETClassifier, MOBESPClassifier, ProbabilityForestClassifier,
         BoostedPETClassifier or OOBCalibratedClassifier
-        The last one around one of the others.
+        ``OOBCalibratedClassifier`` must wrap one of the others.
     X : rows in the columns of the fit
     output : {"auto", "probability", "log_odds"}, default="auto"
-        What is explained. "auto" is the log-odds of boosted trees and of the pool, which are sums before they become
-        probabilities, and the probabilities of other models.
+        What is explained. "auto" explains the log-odds of boosted trees and of the pool, which are closer to sums, and
+        the probabilities of other models.
     method : {"auto", "path", "interventional", "exact", "sampled"}, default="auto"
-        "path": where a column is not known, trees divide a row as they divided the training rows. "interventional": an
-        unknown column has the values of the background rows. Both are exact for what leaves add up to, and carried by a
-        rule through what is no sum. "exact" computes the values of the whole model from all sets of at most 14 columns,
-        "sampled" estimates them from random orders, with standard errors; both take background rows. "auto" is
-        "interventional" if there are background rows, else "path".
+        "path": at a split whose column is unknown, a row is divided over the branches as the training rows were.
+        "interventional": unknown columns take the values of the background rows. Both are exact for sums over leaves,
+        and approximate for functions of such sums. "exact" computes the values of the whole model from all sets of at
+        most 14 columns. "sampled" estimates them from random orders of the columns, with standard errors. Both need
+        background rows. "auto" is "interventional" if there are background rows, else "path".
     background : rows in the columns of the fit, optional
-        What stands in for columns that are not known, such as a hundred rows of the training data.
+        Rows whose values replace those of unknown columns, such as a hundred rows of the training data.
     n_permutations : int, default=64
-        With method="sampled", the number of orders.
+        The number of orders for method="sampled".
     random_state : int, RandomState or None, default=0
-        Draws them.
+        Seed of these orders.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def explain(
     >>> bool(abs(found.answers - model.predict_proba(X[:2])).max() < 1e-9)
     True
     >>> [reason.column for reason in found.reasons(0, 2, label=0)]
-    ['worst concave points', 'worst area']
+    ['worst concave points', 'area error']
     """
     inner = _explainable(model)
     check_choice("output", output, OUTPUTS)
@@ -215,6 +215,8 @@ def _explainer(estimate: Any) -> tuple[Explain, int]:
         tables = vote_tables(estimate.forest, estimate.filed, estimate.oob_weight, estimate.n_voters, n_classes)
         return (lambda asked: _of_look_up(estimate, tables, asked)), tables.n_columns
     assert isinstance(estimate, PooledComponents)
+    if estimate.named is not None:
+        raise ValueError(_two_parts("ProbabilityForestClassifier"))
     of_parts = [PartTables.of(part) for part in estimate.parts]
     widest = max(part.tables.n_columns for part in of_parts)
     return (lambda asked: explain_pool(estimate, of_parts, asked)), 2 * widest

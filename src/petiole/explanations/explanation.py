@@ -1,4 +1,4 @@
-"""What is known of how columns make a model's answers: numbers, words and pictures."""
+"""The contribution of each column to a model's predictions: numbers, words and pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALLEST = 0.0005  # a value that is 0.000 when it is written is no reason
 
 
 class Reason(NamedTuple):
-    """A column, its value in the row, and what it adds to the answer; negative if it takes away.
+    """A column, its value in a row, and its contribution to the prediction.
 
     >>> print(Reason("size", "7", 0.1234), Reason("town", "missing", -0.05), sep=", ")
     size = 7 (+0.123), town = missing (-0.050)
@@ -35,26 +35,26 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What each column adds to a model's answers; made by ``model.explain(X)``.
+    """The contribution of each column to a model's predictions, as ``model.explain(X)`` returns it.
 
-    ``base_values + values.sum(axis=1)`` are the answers: the probabilities, or the log-odds.
+    ``base_values + values.sum(axis=1)`` are the predictions: the probabilities, or the log-odds.
 
     Attributes
     ----------
     values : array of shape (n_rows, n_columns, n_classes)
     base_values : array of shape (n_classes,)
-        The answers while no column is known.
+        The predictions while no column is known.
     data : array of shape (n_rows, n_columns)
         The rows as the model read them: numbers, categories, NaN or None where a value is missing.
     feature_names : list of str
     class_names : list
         The classes, in the order of ``model.classes_``.
     output : {"probability", "log_odds"}
-        What is explained. The log-odds of a class are log p less the mean of the other classes' log p, which are the
-        ordinary log-odds where there are two classes.
+        What is explained. The log-odds of a class are log p minus the mean of the other classes' log p; with two
+        classes, these are the ordinary log-odds.
     method : {"path", "interventional", "exact", "sampled"}
     standard_errors : array of the shape of values, or None
-        Of values that were sampled.
+        The standard errors of sampled values.
     """
 
     values: Floats
@@ -88,7 +88,7 @@ class Explanation:
 
     @property
     def answers(self) -> Floats:
-        """What was explained, (n_rows, n_classes): the sums of all values and the base."""
+        """The predictions that are explained: the base values plus the sums of all values, (n_rows, n_classes)."""
         answers: Floats = self.base_values + self.values.sum(axis=1)
         return answers
 
@@ -108,23 +108,23 @@ class Explanation:
         return found[0]
 
     def importances(self, label: Any = None) -> Floats:
-        """The mean over rows of each column's absolute value for a class, or over all classes, too."""
+        """The mean absolute value of each column over rows, for a class or over all classes."""
         sizes = np.abs(self.values).mean(axis=0)
         return np.asarray(sizes.mean(axis=1) if label is None else sizes[:, self.class_number(label)])
 
     def reasons(
         self, row: int = 0, n: int | None = 4, *, label: Any = None, raising: bool | None = None
     ) -> list[Reason]:
-        """Return the columns that moved the answer of a row most, the largest value first.
+        """Return the columns that moved the prediction of a row most, the largest value first.
 
         Parameters
         ----------
         row : int, default=0
         n : int or None, default=4
-            How many at most; None for all that contribute.
+            The largest number of columns; None for all that contribute.
         label : the class, default: the second of two
         raising : bool, default=None
-            Only those that raise the answer (True), or only those that lower it (False).
+            Only the columns that raise the prediction (True), or only those that lower it (False).
         """
         check_whole("n", n, 1, optional=True)
         values = self.values[row, :, self.class_number(label)]
@@ -144,7 +144,7 @@ class Explanation:
         >>> from petiole import PETClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> print(PETClassifier(max_depth=2).fit(X, y).explain(X[60:61]).words(label=1))
-        P(1) = 0.877, starting from 0.333. Raised by x3 = 1 (+0.353), x2 = 3.5 (+0.191).
+        P(1) = 0.877, starting from 0.335. Raised by x3 = 1 (+0.321), x2 = 3.5 (+0.222).
         """
         k = self.class_number(label)
         moved = self.reasons(row, n, label=label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from petiole._tree.importance import impurity
 
 Floats = npt.NDArray[np.float64]
 
+_DIGITS = 12  # significant ones of a decimal fraction; a midpoint computed from two of them is exact to 15
 _LEAF = -2  # scikit-learn's feature and threshold of a leaf
 
 
@@ -36,10 +38,11 @@ def to_sklearn(model: Any) -> Any:
     MOB-ESP, the probability forest and voting forests do more with their leaves than take a mean, so no forest of
     scikit-learn can say the same: they are refused. Two things to know:
 
-    - scikit-learn rounds queries to float32. The answers are the same for the rows that the trees were grown on, unless
-      two of their values on both sides of a threshold are the same in float32. They are the same for all float32 rows,
-      too, unless ``threshold="data"`` and the trees were grown on float64. Another value can change sides if it is next
-      to a threshold.
+    - scikit-learn rounds queries to float32. The answers are the same for the rows that a tree was grown on, unless
+      two of their values on both sides of a threshold are the same in float32. They are the same for all rows if
+      values have up to six digits, there and here, as measurements have; and for all float32 rows, unless
+      ``threshold="data"`` and the trees were grown on float64. Another value can change sides if it is next to a
+      threshold.
     - A missing value that petiole spreads over both branches goes to the heavier child, the left one of equals, as in
       ``model.apply``. It is not refused, as a fitted model does not tell whether its training data had missing values.
 
@@ -154,16 +157,51 @@ def _sklearn_thresholds(model: PETClassifier, split: npt.NDArray[Any]) -> Floats
     A threshold that is a value of the data is raised to what this value is rounded to. A midpoint stays as it is: the
     nearest float32 lies between what the values around it are rounded to. Only at a power of two, where float32 lie
     half as dense on one side, one of the values may be rounded across the midpoint, and that moves to its other side.
+
+    In a forest, rows out of bag may lie between the two values, and data of few digits often lie on the midpoint, as
+    0.13 does on that of 0.12 and 0.14. So a midpoint that is, but for the last bits of a double, a decimal fraction of
+    few digits goes to the side of what this fraction is rounded to. Other values of so few digits are further away
+    than float32 are from each other.
     """
     thresholds: Floats = model.tree_.threshold[split]
+    if model.threshold == "data":
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.maximum(thresholds, thresholds.astype(np.float32))
+    fractions, are_fractions = _decimal_fractions(thresholds)
+    return np.where(are_fractions, _beside_fractions(thresholds, fractions), _between_values(thresholds))
+
+
+def _between_values(thresholds: Floats) -> Floats:
+    """Midpoints, or the float32 below where one of the values around it would be rounded across."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         nearest = thresholds.astype(np.float32)
-        if model.threshold == "data":
-            return np.maximum(thresholds, nearest)
         off = (thresholds - nearest) * np.sign(nearest)  # above 0: away from zero
         close = (off > 0) & (off <= np.abs(np.spacing(nearest)) / 8) & (np.abs(np.frexp(nearest)[0]) == 0.5)
         beside = np.where(nearest > 0, np.nextafter(nearest, np.float32(-np.inf)), nearest)
     return np.where(close, beside, thresholds)
+
+
+def _decimal_fractions(thresholds: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The decimal fractions nearest to thresholds, and which are so short that float32 tells their neighbours apart."""
+    spelled = [f"{threshold:.{_DIGITS}g}" for threshold in thresholds.tolist()]
+    fractions = np.array(spelled, dtype=np.float64)
+    units = np.array([_unit_of(text) for text in spelled], dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return fractions, units >= np.abs(np.spacing(fractions.astype(np.float32)))
+
+
+def _unit_of(spelled: str) -> float:
+    """The value of a 1 in the last digit of a number: 0.01 for "0.13"."""
+    exponent = Decimal(spelled).normalize().as_tuple().exponent
+    return 10.0**exponent if isinstance(exponent, int) else 0.0  # infinite, NaN
+
+
+def _beside_fractions(thresholds: Floats, fractions: Floats) -> Floats:
+    """Thresholds that send each fraction, rounded to float32, where its own threshold sends it as it is."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        rounded = fractions.astype(np.float32)
+        below = np.nextafter(rounded, np.float32(-np.inf)).astype(np.float64)
+    return np.where(fractions <= thresholds, np.maximum(thresholds, rounded), np.minimum(thresholds, below))
 
 
 def _sklearn_tree(model: PETClassifier, criterion: str) -> Any:

@@ -43,9 +43,9 @@ class GroupCalibration(NamedTuple):
         Limits of the confidence interval of the frequency.
     error : array
         Calibration error inside the group: the root of the mean squared distance between predicted probabilities and
-        observed frequencies in bins of equal weight, less what scatter adds to it.
+        observed frequencies in bins of equal weight, minus an estimate of what chance adds.
     p_value : array
-        How probable a distance as large as that in the bins would be if the probabilities were true.
+        The probability of a distance at least as large if the predicted probabilities were right.
     """
 
     group: Array
@@ -75,7 +75,7 @@ def calibration_by_group(
     Parameters
     ----------
     y_true, proba, labels, sample_weight
-        As in :func:`zero_one_mse`. Weights count rows.
+        As in :func:`zero_one_mse`. A row of weight 2 counts as two rows.
     groups : array-like of shape (n,), table of shape (n, n_columns), or dict
         The group of each row; or columns, of which every category (or quarter of a number with many values) is a group,
         so that groups overlap; or a dict from names to truth values, one group each, or to columns. Missing values are
@@ -84,7 +84,7 @@ def calibration_by_group(
         The class in question; by default the second of two, and each of several. "top" is the most probable class of
         each row.
     n_bins : int, default=10
-        The largest number of bins in a group; it has one for every 30 rows, at least one.
+        The largest number of bins in a group, which has one bin for every 30 rows.
     confidence : float, default=0.95
         Confidence level of the limits.
 

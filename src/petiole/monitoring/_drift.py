@@ -1,4 +1,4 @@
-"""Whether rows come from where they came from: by the columns, and by the leaves in which they end."""
+"""Whether new rows are distributed as the training rows are: by columns, and by the leaves that they reach."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARE_OF_REGION = 1 / 16  # of the training rows: leaves with fewer are joined w
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """How differently a column is distributed in new rows.
+    """How much the distribution of a column has changed in new rows.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class ColumnDrift:
 
 @dataclass(frozen=True)
 class LeafDrift:
-    """How differently rows are spread over the leaves of a model's trees.
+    """How much the distribution of rows over the leaves of a model's trees has changed.
 
     Attributes
     ----------
     distance : float
         Jensen–Shannon distance of the distributions over regions of a tree, the median over trees. Regions are leaves,
-        those of few training rows joined.
+        and those with few training rows are joined.
     p_value : float
         The smallest p-value of a tree's χ² test, times the number of trees.
     n_trees : int
@@ -102,7 +102,7 @@ def column_drift(
 
 
 def leaf_drift(model: Any, matrix: Any, weights: Floats, alpha: float = 0.05) -> LeafDrift | None:
-    """Compare in which leaves new rows end with where the training rows are; None for models without trees of counts.
+    """Compare the leaves that new rows reach with those of the training rows; None for models without trees of counts.
 
     The counts of the trees' nodes are the training rows, in bag and out of bag, so nothing else has to be kept.
     """

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from petiole._classifiers.nesting import find_encoder
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import Array, settled
@@ -22,7 +23,7 @@ from petiole._validation import check_number
 from petiole.monitoring._drift import column_drift, leaf_drift
 from petiole.monitoring._estimation import estimate_scores, row_entropies
 from petiole.monitoring._evidence import CalibrationTest, LossTest, SequentialTest, corrected, losses_in_bits
-from petiole.monitoring._reference import Group, Reference, encoder_of, kept_reference, row_scores, score_of
+from petiole.monitoring._reference import Group, Reference, kept_reference, row_scores, score_of
 from petiole.monitoring._remedies import advise, try_remedies
 from petiole.monitoring._result import Finding, Monitoring
 
@@ -44,30 +45,31 @@ def monitor(
     alpha: float = 0.05,
     state: Mapping[str, Any] | None = None,
 ) -> Monitoring:
-    """Ask whether a model is still true of new rows.
+    """Test whether a model still holds for new rows.
 
-    With labels its probabilities and its log-loss are tested after every row, against what the honest answers for the
-    training rows promised; the result holds whenever one looks. With or without labels the columns, and the leaves in
-    which rows end, are compared with those of the training rows, and scores are estimated from the probabilities.
+    If there are labels, calibration and log-loss are tested after every row, and compared with the honest predictions
+    for the training rows. The level of the tests holds however often you look. With or without labels, the columns and
+    the leaves that rows reach are compared with those of the training rows, and scores are estimated from the
+    probabilities.
 
     Parameters
     ----------
     model : fitted classifier
-    X : the new rows, which the model has not been fitted to or updated with
+    X : the new rows; the model must not have been fitted to or updated with them
     y : labels of these rows, optional
     sample_weight : array of shape (n_rows,), optional
     by : list of columns, optional
-        Names or positions of columns whose categories (or fifths of a number) are tested by themselves.
+        Names or positions of columns. Each of their categories (or fifths of a number) is a group and tested by itself.
     time : array of shape (n_rows,), optional
         The order of the rows; by default they are in the order in which they came.
     reference : Reference, optional
-        From :func:`reference_of`; by default the one that the model keeps. Without any there is no drift of columns and
-        no promise.
+        From :func:`reference_of`; by default the one that is stored in the model. Without a reference, drift of columns
+        and the log-loss are not tested.
     alpha : float, default=0.05
-        The chance of a false alarm, however long one watches: of the calibration test, of the log-loss test, and of all
-        groups together.
+        The probability of a false alarm, however many rows follow: of the calibration test, of the log-loss test, and
+        of all groups together.
     state : dict, optional
-        The ``state`` of an earlier result, to go on with its tests. The model must be the same.
+        The ``state`` of an earlier result, to continue its tests. The model must be the same.
 
     Returns
     -------
@@ -83,9 +85,9 @@ def monitor(
     >>> y = rng.uniform(size=2000) < 1 / (1 + np.exp(-X[:, 0]))
     >>> model = remember(BaggedPETClassifier.eb_pets(random_state=0).fit(X[:1000], y[:1000]), X[:1000], y[:1000])
     >>> monitor(model, X[1000:]).verdict
-    'FINE: the rows are like those of the fit; whether the model is true of them only labels can tell.'
+    'FINE: the new rows resemble the training rows. Testing the probabilities takes labels.'
     >>> monitor(model, X[1000:], ~y[1000:]).verdict
-    'ALARM: calibration, log-loss: the model is no longer true.'
+    'ALARM (calibration, log-loss): the new labels contradict the model.'
     """
     check_number("alpha", alpha, 1e-9, 0.5)
     known = reference if reference is not None else kept_reference(model)
@@ -147,12 +149,12 @@ class _NewRows:
         if len(order) < n or not (order == np.arange(n)).all():
             X, proba, weights = _safe_indexing(X, order), proba[order], weights[order]
             judged = None if judged is None else Judged(judged.codes[order], proba, classes, weights)
-        encoder = encoder_of(model)
+        encoder = find_encoder(model)
         encoder = known.encoder if encoder is None and known is not None else encoder
         matrix = None if encoder is None else encoder.transform(X)
         if known is not None and known.classes.tolist() != classes.tolist():
             raise ValueError(
-                f"reference: is about the classes {known.classes.tolist()}, the model's are {classes.tolist()}"
+                f"reference: has the classes {known.classes.tolist()}, but the model has {classes.tolist()}"
             )
         return cls(X, proba, weights, classes, judged, encoder, matrix)
 
@@ -179,7 +181,9 @@ class _Tests:
         judged = self.rows.judged
         if judged is None:
             return None
-        test = CalibrationTest(len(self.rows.classes), None if self.known is None else self.known.correction)
+        test = CalibrationTest(
+            len(self.rows.classes), None if self.known is None else self.known.correction, self.alpha
+        )
         return self._bet("calibration", test, judged, np.arange(len(judged.codes)), 1 / self.alpha)
 
     def loss(self) -> Finding | None:
@@ -212,7 +216,7 @@ class _Tests:
         found = []
         for group, members in chosen:
             inside = Judged(judged.codes[members], judged.proba[members], judged.labels, judged.weights[members])
-            test = CalibrationTest(len(self.rows.classes), group.correction)
+            test = CalibrationTest(len(self.rows.classes), group.correction, 1 / threshold)
             found.append(self._bet(group.name, test, inside, members, threshold))
         return found
 
@@ -260,12 +264,10 @@ def _drift(model: Any, rows: _NewRows, known: Reference | None, alpha: float) ->
     columns = []
     if known is not None:
         if not known.fits(rows.encoder):
-            raise ValueError(
-                "reference: is about other columns than the model has; make it with reference_of(model, ...)"
-            )
+            raise ValueError("reference: has other columns than the model; make it with reference_of(model, ...)")
         found = known.columns(rows.encoder)
         columns = column_drift(known, found, found.codes(rows.matrix), rows.weights, alpha)
-    own = encoder_of(model) is not None
+    own = find_encoder(model) is not None
     return columns, leaf_drift(model, rows.matrix, rows.weights, alpha) if own else None
 
 
@@ -289,7 +291,7 @@ def _order(time: Any, n: int) -> Any:
 
 def _identity(model: Any) -> str:
     """Equal for models with the same classes and columns, also after an update."""
-    encoder = encoder_of(model)
+    encoder = find_encoder(model)
     names = [] if encoder is None or encoder.feature_names is None else encoder.feature_names
     text = repr((type(model).__name__, np.asarray(model.classes_).tolist(), names))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

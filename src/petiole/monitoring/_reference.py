@@ -1,4 +1,4 @@
-"""What is kept of the training rows: their columns in ranges, and what the honest answers promise."""
+"""A summary of the training rows: the distributions of their columns, and the scores of honest predictions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.special import ndtri
 
+from petiole._classifiers.nesting import find_encoder
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
-from petiole._table.frames import settled
+from petiole._table.frames import Array, settled
 from petiole._table.groups import Codes, ColumnGroups
 from petiole._table.judged import Judged
 from petiole._table.labels import check_same_length, check_weights, label_codes
@@ -22,7 +24,7 @@ from petiole.calibrators._fitting import SEARCH
 from petiole.calibrators._groups import GroupLoss
 from petiole.conformal.honest import honest_probabilities
 from petiole.files import checks
-from petiole.files.checks import fields, require
+from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
 from petiole.metrics.calibration import wilson_limits
 from petiole.metrics.scores import squared_errors
@@ -31,6 +33,7 @@ from petiole.monitoring._evidence import LEAST, corrected, losses_in_bits
 N_RANGES = 10
 N_BINS = 10
 LEVEL = 0.95
+ROWS = ("training", "new")
 SCORES = ("log_loss", "brier", "accuracy")
 LEAST_OF_GROUP = 20.0
 MOST_CELLS = 200_000  # of the table of groups by classes; for more only weights are kept
@@ -46,7 +49,7 @@ class Score(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group of rows: its name, the feature and its codes, and how far the honest answers in it are off."""
+    """A group of rows: its name, the feature and its codes, and the correction of honest predictions in it."""
 
     name: str
     feature: int
@@ -55,7 +58,7 @@ class Group(NamedTuple):
 
 
 class Reference(Savable):
-    """What is known of the rows that a model was fitted to; a few kilobytes that stand for all of them.
+    """A summary of the rows that a model was fitted to, in a few kilobytes.
 
     Attributes
     ----------
@@ -66,16 +69,22 @@ class Reference(Savable):
         The share of each class.
     code_weights : list of arrays
         For each feature the weight of each category or tenth of a number, the last being that of missing values.
+    spans : array of shape (n_features, 3)
+        The smallest, the middle and the largest value of each numeric feature; NaN for categorical ones. References
+        from earlier versions have no rows here.
+    answers : str
+        The rows of the honest probabilities: "training" rows, predicted by trees or folds that have not seen them, or
+        "new" rows.
     n_honest : float
-        The weight of the rows with honest probabilities: out of bag, cross-fitted, or new to the model. 0 if there are
-        none; what follows is then empty.
+        The weight of the rows with honest probabilities: out of bag, cross-fitted, or new to the model. If it is 0, the
+        following attributes are empty.
     scores : dict from name to Score
         Log-loss (bits), Brier score and accuracy on these rows.
     said, came : arrays of shape (n_classes,)
-        The mean probability of each class, and its share.
+        The mean probability of each class, and its observed share.
     correction : array of shape (1 + n_classes,)
-        How far the honest answers are off: p_k^(1 + c_0) e^(c_k), divided by the sum, is true of them. Shrunk by how
-        sure it is, to zeros where it explains no more than chance.
+        The correction of the honest predictions: p_k^(1 + c_0) e^(c_k), divided by the sum over classes, is calibrated.
+        It is shrunk, and zero if it explains no more than chance.
     reliability : array of shape (n_bins, 4)
         Class, mean probability, observed share and weight, for each class in bins of equal width.
     group_said, group_came, group_expected : list of arrays of shape (n_codes, n_classes)
@@ -90,6 +99,8 @@ class Reference(Savable):
         edges=checks.list_of(checks.floats(1)),
         titles=checks.list_of(checks.texts),
         code_weights=checks.list_of(checks.weights(1)),
+        spans=maybe(checks.floats(2, nan=True)),
+        answers=maybe(checks.text),
         encoder=checks.none_or(checks.instance_of("FeatureEncoder")),
         n_honest=checks.number(0.0, checks.LARGEST),
         score_table=checks.floats(2),
@@ -102,8 +113,32 @@ class Reference(Savable):
         group_expected=checks.list_of(checks.floats(2, 0.0, checks.LARGEST)),
     )
 
+    classes: npt.NDArray[Any]
+    n_rows: float
+    class_shares: Floats
+    edges: list[Floats]
+    titles: list[list[str]]
+    code_weights: list[Floats]
+    encoder: FeatureEncoder | None
+    n_honest: float
+    score_table: Floats
+    said: Floats
+    came: Floats
+    correction: Floats
+    reliability: Floats
+    group_said: list[Floats]
+    group_came: list[Floats]
+    group_expected: list[Floats]
+    # what files from before do not have
+    spans: Floats = np.empty((0, 3))
+    answers: str = ROWS[0]
+
     def _check_state(self, state: dict[str, Any]) -> None:
         n_classes, n_features = len(state["classes"]), len(state["edges"])
+        spans = state.get("spans", self.spans)
+        require(spans.shape in ((0, 3), (n_features, 3)), "spans: must have three numbers per feature")
+        require(not (spans[:, 1:] < spans[:, :-1]).any(), "spans: must not fall")
+        require(state.get("answers", ROWS[0]) in ROWS, f"answers: must be one of {ROWS}")
         require(len(state["class_shares"]) == n_classes, "class_shares: must be one per class")
         for name in ("titles", "code_weights"):
             require(len(state[name]) == n_features, f"{name}: must be one per feature")
@@ -203,9 +238,9 @@ def reference_of(model: Any, X: Any, y: Any, sample_weight: Any = None, *, rows:
     >>> 0 < reference.scores["log_loss"].low < reference.scores["log_loss"].high < 0.5
     True
     """
-    check_choice("rows", rows, ("training", "new"))
+    check_choice("rows", rows, ROWS)
     X = settled(X)
-    encoder = encoder_of(model)
+    encoder = find_encoder(model)
     own = None
     if encoder is None:
         encoder, matrix = FeatureEncoder.fit(X, owner="Reference")
@@ -219,36 +254,29 @@ def reference_of(model: Any, X: Any, y: Any, sample_weight: Any = None, *, rows:
     weights = np.ones(len(codes)) if weights is None else weights
     proba = model.predict_proba(X) if rows == "new" else honest_answers(model, X, y, sample_weight)
     columns = ColumnGroups.learn(encoder, matrix, None, weights, N_RANGES)
-    return _summary(
-        columns, columns.codes(matrix), Judged(codes, _or_none(proba, codes, classes), classes, weights), own
-    )
+    judged = Judged(codes, _or_none(proba, codes, classes), classes, weights)
+    made = _summary(columns, columns.codes(matrix), judged, own)
+    made.spans, made.answers = _spans(encoder, matrix[weights > 0]), rows
+    return made
 
 
 def remember(model: Any, X: Any, y: Any, sample_weight: Any = None, *, rows: str = "training") -> Any:
-    """Let a model keep the :class:`Reference` of its rows, also in its file; returns the model.
+    """Store the :class:`Reference` of its rows in a model, and so in its file. Returns the model.
 
-    The command line does it after every fit.
+    ``petiole fit`` does this.
     """
-    encoder = encoder_of(model)
+    encoder = find_encoder(model)
     if encoder is None:
-        raise ValueError(f"{type(model).__name__} keeps no columns: use reference_of, and give it to monitor")
+        raise ValueError(
+            f"{type(model).__name__} does not store its columns: pass a reference, from reference_of, to monitor"
+        )
     encoder.reference = reference_of(model, X, y, sample_weight, rows=rows)
     return model
 
 
-def encoder_of(model: Any) -> FeatureEncoder | None:
-    """The encoder of a classifier, or of the one inside it; None if there is none."""
-    while model is not None:
-        if isinstance(getattr(model, "encoder_", None), FeatureEncoder):
-            return model.encoder_
-        inner = getattr(model, "estimator_", None)
-        model = inner if inner is not None else getattr(model, "estimator", None)
-    return None
-
-
 def kept_reference(model: Any) -> Reference | None:
-    """The :class:`Reference` that a model keeps of its training rows, None if it keeps none."""
-    found: Reference | None = getattr(encoder_of(model), "reference", None)
+    """The :class:`Reference` that is stored in a model; None if there is none."""
+    found: Reference | None = getattr(find_encoder(model), "reference", None)
     if found is None or found.classes.tolist() != np.asarray(model.classes_).tolist():
         return None
     return found
@@ -296,6 +324,17 @@ def _summary(columns: ColumnGroups, cells: Codes, judged: Judged, own: FeatureEn
     made.group_expected = _by_code(cells[known], columns, honest, expected) if few else []
     made.group_came = _by_code(cells[known], columns, honest, honest.truth) if few else []
     return made
+
+
+def _spans(encoder: FeatureEncoder, matrix: Array) -> Floats:
+    """The least, the middle and the largest value of each feature that is a number and not always missing."""
+    found = np.full((encoder.n_features, 3), np.nan)
+    for feature in np.flatnonzero(encoder.n_categories == 0).tolist():
+        values = matrix[:, feature].astype(np.float64)
+        values = values[~np.isnan(values)]
+        if len(values):
+            found[feature] = values.min(), np.median(values), values.max()
+    return found
 
 
 def _by_code(cells: Codes, columns: ColumnGroups, honest: Judged, table: Floats) -> list[Floats]:

@@ -1,4 +1,4 @@
-"""What to do about a model that is no longer true: what is tried on the labelled rows, and advice in words."""
+"""What to do after an alarm: remedies that are tried on the labelled rows, and advice in words."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _relearned(model: Any, given: tuple[Any, Any, Any]) -> Any:
 def advise(
     remedies: Sequence[Remedy], promised: float | None, alarms: Sequence[str], drifted: bool, only_groups: bool
 ) -> str:
-    """What to do, in a sentence or two.
+    """What to do, in one or two sentences.
 
     ``promised`` is the largest log-loss that the training rows allow for, ``alarms`` are the tests that have found
     something, and ``only_groups`` says that these are groups alone.
@@ -86,32 +86,32 @@ def advise(
     if not alarms:
         if drifted:
             return (
-                "Get labels for some of these rows, and run this again with --target; drift alone does not make a "
-                "model wrong. Where the rows will stay like this, fit the model again on rows that include them."
+                "Get labels for some of these rows, and run this again with --target. Drift alone does not make a "
+                "model wrong. If the rows stay like this, fit the model again on rows that include them."
             )
         return "Nothing to do."
     if only_groups:
         return (
-            "The model is true on average, but not for every group: fit it again with corrections for groups, "
+            "The model is calibrated on average, but not in every group: fit it again with corrections for groups, "
             "OOBCalibratedClassifier(model, groups=[...])."
         )
     known = {remedy.name: remedy.log_loss for remedy in remedies}
     if AS_IT_IS not in known:
         return (
-            f"Get more labelled rows ({LEAST_ROWS} or more), to see which remedy helps; or fit the model again on "
-            "old and new rows together."
+            f"Get at least {LEAST_ROWS} labelled rows to find out which remedy helps, or fit the model again on old "
+            "and new rows together."
         )
     best = remedies[0]
     if best.log_loss > known[AS_IT_IS] * (1 - LEAST_GAIN):
         return (
-            "None of the quick remedies helps on the later half of the new rows: fit the model again, on old and new "
-            "rows together or on new rows alone."
+            "None of the quick remedies lowers the log-loss on the later half of the new rows. Fit the model again, on "
+            "old and new rows together or on new rows alone."
         )
     what = f"{IN_WORDS[best.name][0].upper()}{IN_WORDS[best.name][1:]}"
     gain = f"the log-loss on the later half of the rows falls from {known[AS_IT_IS]:.3f} to {best.log_loss:.3f} bits"
     if promised is not None and best.log_loss > promised:
         return (
-            f"{what} ({gain}). That is still more than promised ({promised:.3f}): fit the model again as soon as "
+            f"{what} ({gain}). That is still more than expected ({promised:.3f}), so fit the model again as soon as "
             "there are enough new rows."
         )
     return f"{what} ({gain})."

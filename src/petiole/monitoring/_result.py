@@ -27,10 +27,10 @@ class Finding:
         The e-value from which on there is an alarm: 1/alpha, and for groups their number times that.
     test : CalibrationTest or LossTest
     n_rows : int
-        How many rows it is about.
+        The number of rows that were tested.
     said, came : float
-        What was promised and what was seen: mean probability and observed share of the class with the largest gap, or
-        the log-loss.
+        What was expected and what was observed: mean probability and frequency of the class with the largest
+        difference, or the log-loss.
     target : str
         The class of ``said`` and ``came``; empty for the log-loss.
     positions : int array
@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def first_row(self) -> int | None:
-        """The number, from 1, of the new row at which it first did."""
+        """The new row, counted from 1, at which it first did."""
         place = self.test.first_row(1 / self.threshold)
         n_before = self.test.n_rows - len(self.positions)
         return None if place is None or place <= n_before else int(self.positions[place - n_before - 1]) + 1
@@ -87,30 +87,30 @@ class Monitoring:
     Attributes
     ----------
     n_rows : int
-        How many new rows there were.
+        The number of new rows.
     classes : array of labels
     alpha : float
         The level of each family of tests.
     calibration, loss : Finding or None
-        The tests on labelled rows; None without labels, and ``loss`` also where nothing was promised.
+        The tests on labelled rows; None without labels; ``loss`` is also None if the model has no honest scores.
     groups : list of Finding
         Calibration by group.
     promised : dict from name to Score
-        Scores of the honest answers for the training rows.
+        The scores to expect: those of the honest predictions for the training rows.
     observed : dict from name to Score
         Scores on the new rows, if they have labels.
     estimated : dict from name to float
-        What the scores are expected to be from the probabilities alone (:func:`estimate_scores`).
+        Scores estimated from the probabilities alone (:func:`estimate_scores`).
     worse_expected : bool
-        Whether the expected log-loss is above the promised one by more than three standard errors.
+        Whether the log-loss estimated for the new rows exceeds the one to expect by more than three standard errors.
     columns : list of ColumnDrift
     leaves : LeafDrift or None
     remedies : list of Remedy
         What was tried on the labelled rows, the best first.
     advice : str
-        What to do, in a sentence or two.
+        What to do, in one or two sentences.
     state : dict
-        What ``monitor(..., state=...)`` needs to go on with the tests at the next rows.
+        Pass this as ``monitor(..., state=...)`` to continue the tests with the next rows.
     """
 
     n_rows: int
@@ -136,12 +136,12 @@ class Monitoring:
 
     @property
     def alarm(self) -> bool:
-        """Whether a test on labelled rows says that the model is no longer true."""
+        """Whether a test on labelled rows has raised an alarm."""
         return any(found.alarm for found in self.tests)
 
     @property
     def drifted(self) -> bool:
-        """Whether the rows themselves are others than those of the fit."""
+        """Whether the rows differ from the training rows."""
         leaves = self.leaves is not None and self.leaves.drifted
         return leaves or self.worse_expected or any(column.drifted for column in self.columns)
 
@@ -150,13 +150,13 @@ class Monitoring:
         """The outcome in one sentence."""
         names = [_plain_name(found) for found in self.tests if found.alarm]
         if names:
-            return f"ALARM: {', '.join(names)}: the model is no longer true."
+            return f"ALARM ({', '.join(names)}): the new labels contradict the model."
         if self.drifted:
-            labels = "though the model still is true on the rows with labels" if self.tests else "look at labels"
-            return f"DRIFT: the rows are not like those of the fit; {labels}."
+            labels = "the labels do not contradict the model" if self.tests else "check the model on labelled rows"
+            return f"DRIFT: the new rows differ from the training rows; {labels}."
         if self.tests:
-            return "FINE: nothing speaks against the model."
-        return "FINE: the rows are like those of the fit; whether the model is true of them only labels can tell."
+            return "FINE: the new rows do not contradict the model."
+        return "FINE: the new rows resemble the training rows. Testing the probabilities takes labels."
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the paths of the evidence, for JSON."""

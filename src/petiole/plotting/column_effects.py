@@ -58,9 +58,9 @@ class ColumnEffect:
     low, high : arrays of shape (n_points,)
         The 10 % and 90 % quantiles of the curves.
     predicted : array of shape (n_points,)
-        The mean prediction for the rows near each value, as they are; NaN where there is none.
+        The mean prediction for the rows near each value, without replacing cells; NaN if there are no such rows.
     observed : array of shape (n_points,) or None
-        How frequent the class is among these rows, if labels were given.
+        The frequency of the class among these rows, if labels were given.
     """
 
     column: str
@@ -98,28 +98,28 @@ def effects(
     n_columns: int = 6,
     random_state: int = 0,
 ) -> EffectsDisplay:
-    """Draw what a model says along each column.
+    """Draw how a model's predictions depend on each column.
 
-    The line is the partial dependence: the mean prediction if all rows had this value in the column. The band has the
-    predictions for 80 % of the rows, and thin lines are single rows; where they are not parallel, the column interacts
-    with others. The bars say where the rows are. With labels, dots say how frequent the class is among the rows near
-    each value, and crosses what the model predicts for the same rows on average: where dots and crosses differ, the
-    model is not calibrated along the column.
+    The line is the partial dependence: the mean prediction if all rows had this value in the column. The band contains
+    80 % of the rows, and thin lines are single rows; where they are not parallel, the column interacts with others.
+    The bars show where the rows are. If there are labels, each dot is the frequency of the class among the rows near a
+    value, and each cross is the mean prediction for the same rows. Where dots and crosses differ, the model is not
+    calibrated along the column.
 
     Parameters
     ----------
     model : fitted classifier of petiole, or another with predict_proba for tables of numbers
-    X : rows in the columns of the fit, such as those the model was not fitted to
+    X : rows in the columns of the fit, preferably new to the model
     y : array-like, optional
         Their true labels.
     columns : list of names or positions, default: those with the largest effects
     label : the class, default: the second of two; must be named if there are more
     sample_weight : array-like, optional
-        How much each row counts in the means of rows near a value.
+        Weights of the rows in the means of rows near a value.
     n_columns : int, default=6
-        How many columns are drawn if none are named.
+        The number of columns to draw if none are named.
     random_state : int, default=0
-        Draws the at most 200 rows whose cells are replaced.
+        Seed for drawing at most 200 rows, whose cells are replaced.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def effects(
     >>> [effect.column for effect in display.effects]
     ['petal width (cm)', 'petal length (cm)']
     >>> display.effects[0].mean[[0, -1]].round(1).tolist()
-    [0.1, 0.7]
+    [0.1, 0.6]
     """
     check_is_fitted(model)
     check_whole("n_columns", n_columns, 1)

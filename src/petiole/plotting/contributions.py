@@ -109,9 +109,9 @@ class ContributionBarDisplay(ContributionDisplay):
     >>> X, y = load_iris(return_X_y=True)
     >>> display = ContributionBarDisplay(PETClassifier(max_depth=2).fit(X, y).explain(X), label=1)
     >>> display.columns
-    ['x2', 'x3', 'x0', 'x1']
+    ['x3', 'x2', 'x0', 'x1']
     >>> display.lengths.round(2).tolist()
-    [[0.21], [0.18], [0.0], [0.0]]
+    [[0.27], [0.25], [0.0], [0.0]]
     """
 
     def __init__(self, explanation: Explanation, *, label: Any = None, max_display: int = 10) -> None:
@@ -245,7 +245,7 @@ class BeeswarmDisplay(ContributionDisplay):
         ax.axvline(0, color=QUIET, linewidth=0.8, zorder=2)
         what = self._what(self.explanation.class_names[self.k])
         frame.write(ax, title="What moves the rows", x=f"contribution to {what}")
-        words = "light: small values, dark: large, grey: no number"
+        words = "yellow: small values, violet: large, grey: not a number"
         beneath: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
         ax.annotate(words, (0, 0), xytext=(0, -2.2 * SMALL_FONT - FONT - 6), fontsize=SMALL_FONT, color=INK, **beneath)
 

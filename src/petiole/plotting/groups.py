@@ -21,10 +21,10 @@ NAME_LENGTH = 30
 
 
 class GroupCalibrationDisplay(ProbabilityDisplay):
-    """Observed less predicted share of a class in each group of rows, with confidence limits.
+    """The observed minus the predicted share of a class in each group of rows, with confidence limits.
 
-    Groups for which the probabilities are right lie on the line at 0. To the right of it the class is more frequent in
-    the group than the model says. The number in the legend is the largest calibration error of a group.
+    Groups whose probabilities are right on average are on the line at 0. To the right of it, the class is more
+    frequent in the group than predicted. The number in the legend is the largest calibration error of a group.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class GroupCalibrationDisplay(ProbabilityDisplay):
             label = frame.entry(name, f"worst group {table.error[self.shown].max(initial=0.0):.3f}")
             ax.plot(gap, places + shift, linestyle="", label=label, gid="model", zorder=3, **look)
         what = "the most probable class" if self.target is None else frame.shortened(self.target)
-        frame.write(ax, title="Calibration by group", x=f"observed less predicted share of {what}")
+        frame.write(ax, title="Calibration by group", x=f"observed minus predicted share of {what}")
 
 
 def _largest(table: GroupCalibration) -> Any:

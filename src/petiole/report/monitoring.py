@@ -1,4 +1,4 @@
-"""The page of ``petiole monitor``: whether a model is still true, and how that is known."""
+"""The page of ``petiole monitor``: whether a model still holds for new rows, and the evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_COLUMNS = 60
 MOST_LINES = len(COLORS)
 
 
-def write_monitoring(found: Monitoring, path: Any, *, title: str = "Is it still true?", command: str = "") -> Path:
+def write_monitoring(found: Monitoring, path: Any, *, title: str = "Monitoring", command: str = "") -> Path:
     """Write a monitoring result as one HTML page that needs neither the network nor other files.
 
     Parameters
@@ -71,12 +71,14 @@ def _cards(found: Monitoring) -> list[tuple[str, str, str]]:
     for name in ("log_loss", "accuracy"):
         promised = found.promised.get(name)
         now = found.observed[name].mean if name in found.observed else found.estimated[name]
-        remark = "" if promised is None else f"promised {promised.mean:.3f} ({promised.low:.3f} to {promised.high:.3f})"
+        remark = (
+            "" if promised is None else f"at the fit {promised.mean:.3f} ({promised.low:.3f} to {promised.high:.3f})"
+        )
         what = TITLES[name] if name in found.observed else f"{TITLES[name]}, expected"
         entries.append((what[0].upper() + what[1:], f"{now:.3f}", remark))
     if found.columns:
         n_drifted = sum(column.drifted for column in found.columns)
-        entries.append(("Columns that drift", f"{n_drifted}", f"of {len(found.columns)}"))
+        entries.append(("Columns with drift", f"{n_drifted}", f"of {len(found.columns)}"))
     return entries
 
 
@@ -93,9 +95,9 @@ def _evidence(found: Monitoring) -> list[Markup]:
     if not main:
         return []
     words = (
-        "The e-value is what a bettor would own who began with 1 and bet on every row that the model is wrong. Against "
-        f"a true model it reaches {1 / found.alpha:g} with a probability of at most {found.alpha:g}, however long one "
-        "watches and whenever one looks."
+        "The e-value is the evidence against the model. It is the wealth of a bettor who starts with 1 and bets on "
+        f"every row that the model is wrong. If the model is right, it ever reaches {1 / found.alpha:g} with a "
+        f"probability of at most {found.alpha:g}, however many rows follow."
     )
     lines = [(_title(one), one.positions, one.evidence) for one in main]
     chart = evidence_chart(lines, found.n_rows, [math.log10(one.threshold) for one in main])
@@ -111,12 +113,13 @@ def _groups(found: Monitoring) -> list[Markup]:
         return []
     worst = sorted(found.groups, key=lambda one: -one.test.log_highest)
     words = (
-        f"The calibration test for each group by itself. The alarm is at {found.groups[0].threshold:,.0f}, so that all "
-        f"{len(found.groups)} groups together give a false alarm with a probability of at most {found.alpha:g}."
+        f"The calibration test for each group. An alarm is given at an e-value of {found.groups[0].threshold:,.0f}, so "
+        f"that all {len(found.groups)} groups together raise a false alarm with a probability of at most "
+        f"{found.alpha:g}."
     )
     lines = [(one.name, one.positions, one.evidence) for one in worst[:MOST_LINES]]
     chart = evidence_chart(lines, found.n_rows, [math.log10(found.groups[0].threshold)])
-    return [section("groups", "By group", lead(words), legend([n for n, _, _ in lines]), chart, _tests(worst))]
+    return [section("by-group", "By group", lead(words), legend([n for n, _, _ in lines]), chart, _tests(worst))]
 
 
 def _tests(findings: Sequence[Finding]) -> Markup:
@@ -131,7 +134,7 @@ def _tests(findings: Sequence[Finding]) -> Markup:
         said, came = digits.format(one.said), digits.format(one.came)
         first = "" if one.first_row is None else f"row {one.first_row:,}"
         rows.append([name, outcome, said, came, _spelled(one.test.log_highest), f"{one.n_rows:,}", first])
-    return table(header, rows, label="Tests", numeric=[2, 3, 4, 5], minor=[5])
+    return table(header, rows, label="Tests", numeric=[2, 3, 4, 5], minor=[4, 5, 6])
 
 
 def _spelled(log_value: float) -> str:
@@ -139,7 +142,7 @@ def _spelled(log_value: float) -> str:
 
 
 def _scores(found: Monitoring) -> Markup:
-    header, rows = ["Score", "Promised by the training rows", "Expected from the probabilities"], []
+    header, rows = ["Score", "At the fit", "Estimated for the new rows"], []
     for name, title in (TITLES | OF_TWO).items():
         if name not in found.estimated:
             continue
@@ -147,16 +150,16 @@ def _scores(found: Monitoring) -> Markup:
         rows.append([*row, _interval(found.observed.get(name))] if found.observed else row)
     header += ["Observed"] if found.observed else []
     words = (
-        "Promised: the score of the honest answers for the training rows, with its 95% interval. Expected: what the "
-        "score is if the probabilities for the new rows are true; it shows a change in which rows come, not that the "
-        "probabilities have become wrong."
+        "At the fit: the score of the honest predictions for the training rows, with its 95% interval. Estimated: the "
+        "score to expect if the probabilities for the new rows are right. It shows whether the rows have changed, but "
+        "not whether the probabilities have become wrong."
     )
     note = []
     if found.worse_expected:
         note = [
             element(
                 "p",
-                "The new rows are harder than those of the fit: the expected log-loss is surely larger.",
+                "The new rows are harder than the training rows: the estimated log-loss is larger by more than chance.",
                 class_="warnings",
             )
         ]
@@ -179,12 +182,12 @@ def _columns(found: Monitoring) -> list[Markup]:
     parts: list[Any] = []
     if found.leaves is not None:
         leaves = found.leaves
-        outcome = "others than then" if leaves.drifted else "about the same as then"
+        outcome = "different" if leaves.drifted else "about the same"
         parts.append(
             element(
                 "p",
-                f"The leaves of {leaves.n_trees} trees in which the new rows end: {outcome} (distance "
-                f"{leaves.distance:.3f}, p {_p(leaves.p_value)}).",
+                f"Leaves that the new rows reach in {leaves.n_trees} trees, compared with the training rows: {outcome} "
+                f"(distance {leaves.distance:.3f}, p {_p(leaves.p_value)}).",
             )
         )
     rows = []
@@ -194,16 +197,16 @@ def _columns(found: Monitoring) -> list[Markup]:
         rows.append([one.name, mark, shown, _p(one.p_value), f"{one.changed}: {one.before:.1%} \u2192 {one.now:.1%}"])
     header = ["Column", "", "Distance", "p", "What has changed most"]
     words = (
-        "How differently each column, and the leaves in which rows end, are distributed: the Jensen\u2013Shannon "
-        "distance, from 0 to 1. A drift is marked if it is surely there and at least 0.1. Drift alone does not make a "
-        "model wrong."
+        "How much the distribution of each column, and of the leaves, has changed: the Jensen\u2013Shannon "
+        "distance, from 0 to 1. Drift is marked if the distance is at least 0.1 and not due to chance. Drift alone "
+        "does not make a model wrong."
     )
     parts.append(table(header, rows, label="Columns", numeric=[3], minor=[3]) if rows else "")
     if len(found.columns) > MOST_COLUMNS:
         parts.append(
             element("p", f"{len(found.columns) - MOST_COLUMNS} more columns have changed less.", class_="note")
         )
-    return [section("drift", "Are the rows still the same?", lead(words), *parts)]
+    return [section("drift", "Have the rows changed?", lead(words), *parts)]
 
 
 def _p(value: float) -> str:

@@ -69,7 +69,7 @@ class Design:
     n_test_rows: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Study:
     """A comparison of methods on one table; made by :func:`compare_methods`.
 
@@ -120,11 +120,11 @@ class Study:
     decisions: list[Any]
     baseline: float
     design: Design
-    judged: EncodedRows = field(repr=False)
-    probabilities: dict[str, npt.NDArray[np.float32]] = field(repr=False)
-    data: Table = field(repr=False)
-    given: tuple[Any, Any, Any] = field(repr=False)  # X, y and sample_weight as they were passed
-    methods: dict[str, Method] = field(repr=False)
+    judged: EncodedRows
+    probabilities: dict[str, npt.NDArray[np.float32]]
+    data: Table
+    given: tuple[Any, Any, Any]  # X, y and sample_weight as they were passed
+    methods: dict[str, Method]
 
     @property
     def petiole_winner(self) -> str | None:
@@ -211,8 +211,13 @@ class Study:
 
     def _sheet(self) -> Sheet:
         header, rows = self._cells()
-        facts = [("rows", f"{self.data_summary['n_rows']:,}"), ("classes", shorten_list([*map(str, self.classes)]))]
+        facts = [] if self.name is None else [("data", self.name)]
+        facts += [("rows", f"{self.data_summary['n_rows']:,}"), ("classes", shorten_list([*map(str, self.classes)]))]
         return Sheet(self.verdict, facts, [SmallTable("", header, rows)], note="\n".join(self.warnings))
+
+    def __repr__(self) -> str:
+        named = "" if self.name is None else f"{self.name!r}, "
+        return f"Study({named}{len(self.table)} methods, winner={self.winner!r}, recommended={self.recommended!r})"
 
     def __str__(self) -> str:
         return f"{self.to_text()}\n\n{self.verdict}"

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="List, describe, write and fetch data sets by name.")
 
+
+@app.callback(invoke_without_command=True)
+def data_sets(
+    context: typer.Context,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", metavar=options.FLAG, help="The same as the command fetch, for all data sets.")
+    ] = False,
+) -> None:
+    """List, describe, write and fetch data sets by name."""
+    if fetch and context.invoked_subcommand is None:
+        fetch_sets()
+
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set; see the list.", show_default=False)]
 
 
@@ -87,9 +100,9 @@ def write(
             note(f"wrote {output}: {description.summary}", quiet)
 
 
-@app.command()
+@app.command("fetch")
 @errors_in_one_line
-def fetch(
+def fetch_sets(
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAMES]...", help="The data sets; by default all.", show_default=False),

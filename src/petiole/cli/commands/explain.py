@@ -55,7 +55,7 @@ def explain(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Explain the probability of one row: what each column adds or takes away, the path or the leaves, the counts."""
+    """Explain the probability of one row: the contribution of each column, and the leaves and counts behind it."""
     from petiole.cli.io.labelled import make_roles
     from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
@@ -159,7 +159,7 @@ def _contributions(moved: Explanation | None, k: int) -> list[Section]:
 
 def _values(model: Any, query: Any) -> Section:
     """The row as read by the model."""
-    from petiole.cli.io.model_columns import find_encoder
+    from petiole._classifiers.nesting import find_encoder
 
     encoder = find_encoder(model)
     if encoder is None:

@@ -84,17 +84,32 @@ def _form(to: str | None, output: str) -> str:
 
 
 def _content(model: Any, form: str, output: str, name: str | None, depth: int | None) -> bytes:
-    from petiole.export import to_c, to_onnx
+    from petiole.export import ExportError, to_c, to_onnx
 
-    if form == "onnx":
-        return to_onnx(model)
-    if form == "c":
-        return to_c(model, name=name or c_name(Path(output).stem)).encode("utf-8")
+    try:
+        if form == "onnx":
+            return to_onnx(model)
+        if form == "c":
+            return to_c(model, name=name or c_name(Path(output).stem)).encode("utf-8")
+    except ExportError as error:
+        raise WrongInput(f"{error.reason} {_advice(error, form)}".rstrip()) from None
     if not hasattr(model, "tree_"):
         raise WrongInput(f"{form}: is for a single tree (fit --method pet), and the model is a {type(model).__name__}")
     if form == "text":
         return (model.export_text(max_depth=depth).rstrip("\n") + "\n").encode("utf-8")
     return _picture(model, Path(output).suffix.lstrip(".").lower() or "png", depth)
+
+
+def _advice(error: Any, form: str) -> str:
+    """What to do, in terms of the command line: the methods or settings whose models can be written."""
+    from petiole.study import METHODS
+
+    own = (name for name, method in METHODS.items() if not method.is_peer)
+    names = [name for name in own if type(METHODS[name].make(0, 1)) in error.kinds]
+    if names:
+        other = ", or export ONNX (-o FILE.onnx)" if form == "c" else ""
+        return f"Fit with --method {', '.join(names[:-1])} or {names[-1]}{other}"
+    return f"Fit with {' or '.join(f'--set {setting}' for setting in error.settings)}" if error.settings else ""
 
 
 def c_name(text: str) -> str:

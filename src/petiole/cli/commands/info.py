@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 from petiole.cli import options
-from petiole.cli.errors import errors_in_one_line
-from petiole.cli.screen import Answer, Section, show, warnings_as_notes
+from petiole.cli.errors import WrongInput, errors_in_one_line
+from petiole.cli.option_groups import CardOptions, with_option_groups
+from petiole.cli.screen import Answer, Section, note, show, warnings_as_notes
 
 SHOWN_CATEGORIES = 8
 SCORES = {
@@ -18,13 +21,57 @@ SCORES = {
 
 
 @errors_in_one_line
-def info(model: options.Model, json: options.AsJson = False) -> None:
-    """Describe a model file: method, classes, columns, parameters, size."""
+@with_option_groups
+def info(model: options.Model, about: CardOptions, json: options.AsJson = False) -> None:
+    """Describe a model file: method, classes, columns, parameters, size; or write a model card.
+
+    A card says what a model is for, what it was fitted to, how good its probabilities are, for groups as well, and what
+    is not known of it.
+    """
+    from petiole.cli.commands.fit import check_place
     from petiole.cli.methods import load_model
 
     with warnings_as_notes(quiet=False):
+        about.check()
+        if about.card is not None:
+            check_place(about.card, "--card")
+        notes = about.named_notes
         fitted = load_model(model)
+        if about.card is not None:
+            _write_card(fitted, model, about, notes)
         show(describe(fitted, model), json)
+        if about.card is not None:
+            note(f"wrote {about.card}", quiet=False)
+
+
+def _write_card(fitted: Any, model: str, about: CardOptions, notes: dict[str, str]) -> None:
+    from petiole.cli.io.labelled import split_names
+    from petiole.report import write_model_card
+
+    assert about.card is not None
+    write_model_card(
+        fitted,
+        about.card,
+        file=model,
+        purpose=about.purpose,
+        owner=about.owner,
+        notes=notes,
+        groups=split_names(about.by) or None,
+        reference=None if about.test is None else _new_rows(fitted, about.test, about.target),
+        command=shlex.join(["petiole", *sys.argv[1:]]),
+    )
+
+
+def _new_rows(fitted: Any, data: str, target: str | None) -> Any:
+    """A summary of labelled rows that the model has not seen."""
+    from petiole.cli.option_groups import BinnedLabelOptions
+    from petiole.cli.truths import read_all
+    from petiole.monitoring import reference_of
+
+    rows = read_all(fitted, data, BinnedLabelOptions(target=target).roles, None, quiet=False)
+    if rows.labels is None:
+        raise WrongInput(f"--test {data}: has no labels; name their column with --target")
+    return reference_of(fitted, rows.table, rows.labels, rows.weights, rows="new")
 
 
 def describe(model: Any, path: str) -> Answer:

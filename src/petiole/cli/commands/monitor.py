@@ -1,4 +1,4 @@
-"""``petiole monitor``: whether a model is still true of new rows."""
+"""``petiole monitor``: whether a model still holds for new rows."""
 
 from __future__ import annotations
 
@@ -32,30 +32,32 @@ def monitor(
     columns: BinnedLabelOptions,
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", "--groups", metavar="A,B", help="Columns whose groups are tested by themselves."),
+        typer.Option("--by", "--groups", metavar="A,B", help="Columns whose groups are tested one by one."),
     ] = None,
     time: Annotated[
         str | None,
         typer.Option(
-            "--time", metavar="COLUMN", help="The column by which rows are put in order; by default as in the file."
+            "--time", metavar="COLUMN", help="Column by which the rows are sorted; by default, the order of the file."
         ),
     ] = None,
     alpha: Annotated[
-        float, typer.Option("--alpha", metavar="A", min=1e-6, max=0.5, help="The chance of a false alarm of each test.")
+        float,
+        typer.Option("--alpha", metavar="A", min=1e-6, max=0.5, help="Probability of a false alarm, for each test."),
     ] = 0.05,
     state: Annotated[
         str | None,
-        _written("--state", "Go on with the tests of earlier runs, and keep them in this file for the next."),
+        _written("--state", "Continue the tests of earlier runs, which are kept in this file."),
     ] = None,
     report: Annotated[str | None, _written("--report", "Write an HTML page with the evidence over time.")] = None,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Ask whether a model is still true of new rows; the exit code is 0, 3 after an alarm, and 4 if only rows drift.
+    """Test whether a model still holds for new rows.
 
-    With labels (--target, or the model's own target if the file has it) calibration and log-loss are tested row by
-    row; the outcome holds whenever you look. Without labels the columns and leaves are compared with those of the fit.
+    With labels (--target, or the model's own target if the file has it), calibration and log-loss are tested row by
+    row. The tests can be repeated as often as you like. Without labels, columns and leaves are compared with those of
+    the training rows. The exit code is 0 if nothing is found, 3 for an alarm, and 4 for drift alone.
     """
     from petiole.cli.commands.fit import check_place
     from petiole.cli.io.labelled import split_names
@@ -70,7 +72,7 @@ def monitor(
         rows = _read(fitted, data, columns.roles, time, quiet)
         groups = split_names(by)
         if groups and rows.labels is None:
-            raise WrongInput(f"--by {groups[0]}: groups are tested on labels; name their column with --target")
+            raise WrongInput(f"--by {groups[0]}: testing groups takes labels; name their column with --target")
         found = ask(
             fitted,
             rows.table,
@@ -89,7 +91,7 @@ def monitor(
             from petiole.report import write_monitoring
 
             command = shlex.join(["petiole", *sys.argv[1:]])
-            write_monitoring(found, report, title=f"{model}: is it still true?", command=command)
+            write_monitoring(found, report, title=f"Monitoring {model}", command=command)
             note(f"wrote {report}", quiet)
     if found.alarm or found.drifted:
         raise typer.Exit(ALARM if found.alarm else DRIFT)
@@ -108,15 +110,14 @@ def _note_what_is_not_known(model: Any, found: Monitoring, quiet: bool) -> None:
     known = kept_reference(model)
     if known is None:
         note(
-            "note: the model keeps nothing of the rows of its fit, so that drift of columns and the promised log-loss "
-            "are not known; petiole fit writes models that keep it, and petiole.monitoring.remember(model, X, y) lets "
-            "others keep it",
+            "note: the model has no summary of its training rows, so drift of columns and the log-loss are not tested; "
+            "petiole fit stores the summary, and so does petiole.monitoring.remember(model, X, y) in Python",
             quiet,
         )
     elif not found.promised:
         note(
-            f"note: a {type(model).__name__} has no out-of-bag rows, so that no log-loss is promised; calibration is "
-            "tested nevertheless",
+            f"note: a {type(model).__name__} has no out-of-bag rows, so the log-loss to expect is not known; "
+            "calibration is tested nevertheless",
             quiet,
         )
 
@@ -132,7 +133,7 @@ def _earlier(path: str | None) -> Any:
     except ValueError:
         found = None
     if not isinstance(found, dict) or not {"model", "tests"} <= set(found):
-        raise WrongInput(f"--state {path}: is not a file that petiole monitor has written; name another one")
+        raise WrongInput(f"--state {path}: was not written by petiole monitor; name another file")
     return found
 
 
@@ -169,7 +170,7 @@ def _answer(found: Monitoring, model: str, data: str) -> Answer:
             for one in found.columns
         ]  # fmt: skip
         header = ["column", "", "distance", "p", "changed most"]
-        sections.append(Section("Columns, beside those of the fit", header, rows, most=MOST_COLUMNS))
+        sections.append(Section("Columns, compared with the training rows", header, rows, most=MOST_COLUMNS))
     leaves = []
     if found.leaves is not None:
         drift = "drift" if found.leaves.drifted else "no drift"
@@ -179,7 +180,7 @@ def _answer(found: Monitoring, model: str, data: str) -> Answer:
 
 
 def _scores(found: Monitoring) -> Section:
-    header = ["score", "promised", "95% interval", "expected now"] + (["observed"] if found.observed else [])
+    header = ["score", "at the fit", "95% interval", "estimated now"] + (["observed"] if found.observed else [])
     rows = []
     for name, value in found.estimated.items():
         promised = found.promised.get(name)
@@ -189,7 +190,12 @@ def _scores(found: Monitoring) -> Section:
         if found.observed:
             row.append(f"{found.observed[name].mean:.4f}" if name in found.observed else "")
         rows.append(row)
-    return Section("Scores", header, rows, note="Expected now: if the probabilities for the new rows are true.")
+    return Section(
+        "Scores",
+        header,
+        rows,
+        note="Estimated now: the score to expect if the probabilities for the new rows are right.",
+    )
 
 
 def _spelled(value: float) -> str:

@@ -129,8 +129,8 @@ def predict(
         typer.Option(
             "--sets",
             metavar="COVERAGE",
-            help="Add the classes that hold the true one for this share of rows, such as 0.9; for a model that was "
-            "fitted with --sets.",
+            help="Add prediction sets, which contain the true class for this share of rows, such as 0.9; for a model "
+            "that was fitted with --sets.",
             show_default=False,
         ),
     ] = None,

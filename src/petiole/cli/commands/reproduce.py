@@ -67,7 +67,7 @@ def reproduce(
 ) -> None:
     """Run a paper's experiment and write a page that compares its tables with ours.
 
-    Finished cells are kept in the database: stop whenever you like, the same command goes on.
+    Finished cells are kept in the database: you can stop at any time, and the same command continues.
     """
     from petiole.cli.io.labelled import split_names
     from petiole.experiments import command
@@ -88,5 +88,5 @@ def reproduce(
     try:
         code = command.reproduce(request)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; the same command goes on from there") from None
+        raise KeyboardInterrupt("stopped; the same command continues from there") from None
     raise typer.Exit(code)

@@ -36,10 +36,10 @@ def update(
     quiet: options.Quiet = False,
     json: options.AsJson = False,
 ) -> None:
-    """Add labelled rows to the counts of a model: its probabilities follow, its splits stay.
+    """Add labelled rows to the counts of a model, which updates its probabilities but not its splits.
 
-    The rows must be new to the model; those of an earlier update would count twice. Before they are counted the model
-    is asked about them, so that you see how well it has kept up.
+    The rows must be new to the model; those of an earlier update would count twice. Before they are counted, the model
+    predicts them, and the log-loss is printed.
     """
     from petiole.cli.commands.evaluate import note_left_out
     from petiole.cli.commands.fit import check_place
@@ -64,8 +64,8 @@ def update(
 def _check_updatable(model: Any, path: str) -> None:
     if not hasattr(model, "counts_of"):
         raise WrongInput(
-            f"{path}: a {type(model).__name__} is not updated; single trees, bagged trees, MOB-ESP and the probability "
-            "forest are. Fit it again on all rows"
+            f"{path}: a {type(model).__name__} cannot be updated; single trees, bagged trees, MOB-ESP and the "
+            "probability forest can. Fit it again on all rows"
         )
 
 

@@ -39,6 +39,7 @@ class Roles:
     signs: Signs = field(default_factory=lambda: Signs())
     drop_missing_target: bool = False
     bins: tuple[float, ...] | None = None
+    ignore_case: Sequence[str] = ()
     like: TableFormat | None = None  # how another file was read
 
     @property
@@ -46,6 +47,7 @@ class Roles:
         """Which option named a column."""
         named: dict[str, str] = {}
         for option, names in (
+            ("--ignore-case", self.ignore_case),
             ("--target", [self.target] if self.target else []),
             ("--weight", [self.weight] if self.weight else []),
             ("--id", self.ids),
@@ -75,6 +77,7 @@ class Roles:
             self.target,
             self.bins is not None,
             self.like,
+            ignore_case=self.ignore_case,
             advice=OPTIONS,
         )
 
@@ -101,6 +104,7 @@ def make_roles(
     signs: tuple[str | None, str | None, str | None] = (None, None, None),
     drop_missing_target: bool = False,
     bins: str | None = None,
+    ignore_case: Iterable[str] | None = None,
 ) -> Roles:
     """The roles that the options of a command give to columns."""
     roles = Roles(
@@ -115,6 +119,7 @@ def make_roles(
         signs=read_signs(*signs),
         drop_missing_target=drop_missing_target,
         bins=_read_bins(bins),
+        ignore_case=split_names(ignore_case),
     )
     for name in roles.categorical:
         if name in roles.numeric:
@@ -299,7 +304,7 @@ def unknown_column(option: str, name: str, columns: Iterable[str], label: str) -
 
 
 def _read_name(source: Source, roles: Roles) -> Labelled:
-    from petiole.datasets.columns import from_names
+    from petiole.datasets.columns import Categorical, from_names
     from petiole.datasets.loading import load_columns
 
     columns, y, description = load_columns(source.text)
@@ -310,6 +315,11 @@ def _read_name(source: Source, roles: Roles) -> Labelled:
             raise unknown_column(option, name, columns, source.text)
     kept = {name: column for name, column in columns.items() if name not in {*roles.drop, *roles.ids}}
     kept = {name: with_kind(column, roles.kinds.get(name), name) for name, column in kept.items()}
+    kept |= {
+        name: column.in_small_letters()
+        for name, column in kept.items()
+        if name in roles.ignore_case and isinstance(column, Categorical)
+    }
     weights = kept.pop(roles.weight).values if roles.weight else description.weights  # type: ignore[union-attr]
     return Labelled(source.text, kept, from_names(y.astype(object)), NAMED_TARGET, weights)
 

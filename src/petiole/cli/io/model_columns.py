@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from petiole._classifiers.nesting import find_encoder
 from petiole._table.date_texts import ISO, DateFormat, recognise_dates
 from petiole._table.dates import DateColumn
 from petiole._table.number_texts import DASHES, MISSING_MARKERS, PLAIN, NumberFormat
@@ -44,9 +45,12 @@ class Names:
 
     >>> Names([1, 2]).codes(["2.0", "1", None, "7"])
     array([ 1,  0, -1, -2])
+
+    With ``ignore_case``, the values are in small letters and capitals of cells do not count.
     """
 
-    def __init__(self, values: Sequence[Any], missing: Sequence[str | None] = ()) -> None:
+    def __init__(self, values: Sequence[Any], missing: Sequence[str | None] = (), *, ignore_case: bool = False) -> None:
+        self._ignore_case = ignore_case
         texts = [str(value) for value in values]
         self._code: dict[str | None, int] = dict.fromkeys((None, *missing), MISSING)
         self._code |= {text: code for code, text in enumerate(texts)}
@@ -59,7 +63,9 @@ class Names:
         stripped = text.strip()
         if stripped in self._missing:
             return MISSING
-        return self._code.get(stripped, self._meaning.get(canonical(text), UNKNOWN))
+        if self._ignore_case:
+            stripped = stripped.lower()
+        return self._code.get(stripped, self._meaning.get(canonical(stripped), UNKNOWN))
 
     def codes(self, cells: Sequence[str | None]) -> NDArray[np.int64]:
         """The code of each cell, -1 if it is missing, -2 if it is none of the values."""
@@ -80,6 +86,7 @@ class ModelColumn:
     is_date: bool = False
     date: DateFormat | None = None  # how dates were, None if the fit had dates and not texts
     lenient: bool = False  # some cells could not be read at the fit
+    ignore_case: bool = False
     n_bare: int = 0  # cells without the unit that they had at the fit, and one of them:
     bare_cell: str = ""
 
@@ -160,6 +167,7 @@ class ModelColumns:
                 is_date=isinstance(column, DateColumn),
                 date=format.dates.get(name),
                 lenient=name in format.strays,
+                ignore_case=name in format.ignore_case,
             )
             for name, column in zip(encoder.input_names or [""] * encoder.n_inputs, encoder.columns, strict=True)
         ]
@@ -171,7 +179,8 @@ class ModelColumns:
         self.markers = frozenset({*(MISSING_MARKERS if told is None else told), None})
         for column in self.columns:
             if column.categories is not None:
-                column.names = Names(column.categories.tolist(), [*sorted(filter(None, self.markers)), ""])
+                markers = [*sorted(filter(None, self.markers)), ""]
+                column.names = Names(column.categories.tolist(), markers, ignore_case=column.ignore_case)
             if signs.decimal is not None or signs.thousands is not None:
                 decimal = signs.decimal or column.number.decimal
                 column.number = NumberFormat(decimal, signs.thousands or "", column.number.unit)
@@ -247,21 +256,3 @@ def _count(count: int) -> str:
 
 def _are_texts(categories: NDArray[Any] | None) -> bool:
     return categories is None or all(isinstance(value, str) for value in categories.tolist())
-
-
-def with_inner_classifiers(model: Any) -> Iterator[Any]:
-    """A fitted classifier and those inside it, from the outside in.
-
-    A wrapper has its fitted classifier as ``estimator_``, scikit-learn's FrozenEstimator as ``estimator``.
-    """
-    from sklearn.frozen import FrozenEstimator
-
-    while model is not None:
-        yield model
-        model = model.estimator if isinstance(model, FrozenEstimator) else getattr(model, "estimator_", None)
-
-
-def find_encoder(model: Any) -> Any:
-    """The encoder of a classifier, or of the one inside it; None if there is none."""
-    encoders = (getattr(part, "encoder_", None) for part in with_inner_classifiers(model))
-    return next((encoder for encoder in encoders if encoder is not None), None)

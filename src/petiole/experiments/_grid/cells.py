@@ -126,7 +126,7 @@ class Experiment:
 
 
 def seed_of(*parts: Any) -> int:
-    """A seed below 2**31 that depends on the parts alone, on every machine and in every version of Python.
+    """A seed below ``2**31`` that depends on the parts alone, on every machine and in every version of Python.
 
     Examples
     --------

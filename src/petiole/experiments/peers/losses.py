@@ -44,8 +44,8 @@ def anchors(found: Found) -> str:
     """Log-loss on the small numeric data sets, beside TabPFN."""
     names = [name for name in found.rows if name in ANCHORS]
     text = (
-        "Twenty-five small data sets of numbers, the kind that TabPFN v1 was made for; it has 4 or 32 members. The "
-        "last line has the means over the data sets that all methods of the table have."
+        "Twenty-five small numeric data sets, the kind for which TabPFN v1 was made, with 4 or 32 members. The last "
+        "line has the means over the data sets that all methods of the table have."
     )
     return f"{text}\n\n{_table(found, names, (*TABPFN, *SHOWN), with_mean=True)}"
 
@@ -113,7 +113,7 @@ def lost_sets(found: Found) -> str:
     text = (
         f"The data sets on which the best of {len(peers)} peers has a log-loss that is lower by more than "
         f"{LOST - 1:.0%} ({LEAST_LOSS} bits added to both): {len(rows)} of {len(found.data_sets(flagship))}. The best "
-        "of so many is partly the luckiest, above all with few splits."
+        "of so many methods owes a part of its lead to chance, above all with few splits."
     )
     header = ["data set", "rows", flagship, "best peer", "its log-loss", "ratio", "splits", "why"]
     return f"{text}\n\n{as_markdown(header, rows)}"

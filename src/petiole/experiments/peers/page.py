@@ -54,12 +54,13 @@ def render(found: Found, ranked: CommonScores, drawn: dict[str, str], scores: st
     parts = [
         "# The probability forest and its peers",
         f"<!-- Made by `python -m petiole reproduce {NAME}`: do not edit. -->",
+        _introduction(found),
         _headline(found, ranked),
         _state(found),
-        _picture(drawn, "pareto", "Log-loss against processor time, a point per method"),
-        "The line joins the methods that no other method beats in both. Log-loss is the geometric mean of its ratios "
-        "to that of "
-        f"the {flagship}, time the median over data sets.",
+        _picture(drawn, "pareto", "Log-loss against processor time, one point per method"),
+        f"Each point is a method. The higher it is, the lower its log-loss, as a multiple of that of the {flagship} "
+        "(geometric mean over data sets); the further left, the less time it takes (median). The line joins the "
+        "methods that no other method beats in both.",
         "## Mean ranks",
         _ranks(ranked),
         _picture(drawn, "log_loss", "Critical-difference diagram of log-loss"),
@@ -82,6 +83,15 @@ def render(found: Found, ranked: CommonScores, drawn: dict[str, str], scores: st
     return "\n\n".join(part for part in parts if part)
 
 
+def _introduction(found: Found) -> str:
+    return (
+        "This page compares the [probability forest](forests.md), `ProbabilityForestClassifier` with its default "
+        "parameters, with gradient boosting, random forests, logistic regression, TabPFN and other methods of "
+        f"petiole. In the tables it is called *{found.flagship}*. *Stopped* methods are boosters with early stopping; "
+        "[the last section](#how-it-is-done) has the details."
+    )
+
+
 def _headline(found: Found, ranked: CommonScores) -> str:
     flagship, ranks = found.flagship, ranked.ranks("log_loss")
     first, *rest = (ranks.names[i] for i in ranks.order)
@@ -90,8 +100,7 @@ def _headline(found: Found, ranked: CommonScores) -> str:
     rivals = [name for name in (first, *rest) if name != flagship and not is_ours(name)]
     text = (
         f"**On {len(ranked.data_sets)} data sets that had no part in its development, the {flagship} is number "
-        f"{place} "
-        f"of {len(ranked.methods)} methods by mean rank in log-loss** ({rank:.2f}"
+        f"{place} of {len(ranked.methods)} methods by mean rank in log-loss** ({rank:.2f}"
     )
     if not rivals:
         return f"{text})."
@@ -99,11 +108,11 @@ def _headline(found: Found, ranked: CommonScores) -> str:
     test = ranked.compare("log_loss", flagship, rival)
     ratio = ranked.mean_ratio(flagship, rival)
     return (
-        f"{text}; the best of the other libraries, {rival}, {ranks.mean_ranks[ranks.names.index(rival)]:.2f}; "
-        "critical "
+        f"{text}; the best method of another library, {rival}, has "
+        f"{ranks.mean_ranks[ranks.names.index(rival)]:.2f}; critical "
         f"difference {ranks.critical_difference:.2f}). It beats {rival} on {test.wins} of them and "
-        f"loses on {test.losses}; {rival} has {ratio:.2f} times its log-loss, in "
-        f"{ranked.mean_time_ratio(flagship, rival):.2g} times its processor time (geometric means)."
+        f"loses on {test.losses}; the log-loss of {rival} is {ratio:.2f} times as large, and its "
+        f"processor time {ranked.mean_time_ratio(flagship, rival):.2g} times (geometric means)."
     )
 
 
@@ -120,8 +129,9 @@ def _state(found: Found) -> str:
         f"{name} {1 - missing[name] / total[name]:.0%}" for name in whole_grid().methods if missing[name]
     )
     return (
-        f"**The grid is not finished:** {ended:,} of {len(known):,} cells have ended. Of the methods that lack some "
-        f"there are: {shares}. Methods with few data sets are not ranked; see “Head to head”."
+        f"**The grid is not finished:** {ended:,} of {len(known):,} cells have been computed. Methods with few data "
+        f"sets are not ranked; see [Head to head](#head-to-head). The methods that lack some cells have "
+        f"these shares of theirs: {shares}."
     )
 
 
@@ -140,10 +150,8 @@ def _ranks(ranked: CommonScores) -> str:
     text = (
         f"{len(ranked.methods)} methods, {len(ranked.data_sets)} data sets, the mean of {_split_counts(ranked)}; 1 is "
         f"best. Two mean ranks differ significantly (Nemenyi, 0.05) if they are {one.critical_difference:.2f} apart. "
-        "A "
-        "method that fails or takes too long has the last rank. “First” counts the data sets on which a method has "
-        "the "
-        "least log-loss alone. Time is that of fit and prediction."
+        "A method that fails or takes too long has the last rank. “First” is the number of data sets on which a "
+        "method has the least log-loss alone. Time is that of fit and prediction."
     )
     return f"{text}\n\n{as_markdown(['method', *RANKED.values(), 'first'], rows)}"
 
@@ -173,11 +181,11 @@ def _head_to_head(found: Found, ranked: CommonScores) -> str:
             ]
             rows.append([rival, str(len(both.data_sets)), *cells])
     text = (
-        f"The {flagship} against each method, on the data sets for the report that both have and on their common "
-        "splits. Wins-draws-losses with p of the two-tailed sign test; ratios are geometric means of the rival's "
-        "value "
-        f"over the {flagship}'s, above 1 where the rival is worse or slower ({LEAST_LOSS} bits are added to both "
-        "log-losses, because ratios mean little near 0). A method that fails loses, and has no ratio."
+        f"The {flagship} against each other method, on the report data sets that both have and on their common "
+        "splits: wins-draws-losses with p of the two-tailed sign test. Ratios are geometric means of the rival's "
+        f"value divided by that of the {flagship}. They are above 1 where the rival is worse or slower "
+        f"({LEAST_LOSS} bits are added to both log-losses, "
+        "because ratios mean little near 0). A method that fails loses, and has no ratio."
     )
     return f"{text}\n\n{as_markdown(header, rows)}"
 
@@ -222,33 +230,31 @@ def _protocol(scores: str) -> str:
     lines = [
         f"- **Data**: all {total} sets of the data folder with {SETTINGS['least_rows']} to {SETTINGS['most_rows']:,} "
         f"rows and two classes of at least {SETTINGS['least_class_size']} rows; rows of smaller classes are left out. "
-        f"{mine} of them are for development, by a hash of their names (* in the tables); choices are made on these, "
-        "and the ranks, comparisons and means on this page are of the others.",
+        f"{mine} of them are for development, by a hash of their names (* in the tables); choices are made on these. "
+        "The ranks, comparisons and means on this page are those of the other sets, for the report.",
         f"- **Splits**: {TRIALS}, {TRIALS_OF_MANY_ROWS} above {MANY_ROWS:,} rows: "
         "`StratifiedShuffleSplit(test_size=1/3, random_state=0)`, the same for all methods.",
         f"- **Scores**: log-loss in bits. Probabilities below {SETTINGS['floor']} are raised to it, and rows divided "
-        "by their sums: the same rule for all methods, and the one behind every rank and ratio. The means have the "
-        f"log-loss with a floor of {SETTINGS['low_floor']:g}, too. The Brier score is a sum over classes; the "
+        "by their sums. The rule is the same for all methods, and all ranks and ratios use it. The means also show "
+        f"the log-loss with a floor of {SETTINGS['low_floor']:g}. The Brier score is a sum over classes; the "
         "calibration error is that of the largest probability, in 15 bins; AUC is the mean over classes, one against "
         "the rest.",
         "- **Methods** have their defaults. “Stopped” holds out a stratified fifth of the training rows, makes up to "
         "1,000 rounds, and stops when 50 have not improved the log-loss of these rows. scikit-learn's forests (RF, "
         "ExtraTrees) have 100 trees unless the name says otherwise. RF is recalibrated on its out-of-bag "
-        "probabilities; ExtraTrees, whose trees see every row, on those of five folds. Both use petiole's "
-        "calibrators: "
-        "temperature, isotonic (one against the rest) and structured matrix scaling. YDF has its template "
-        "`benchmark_rank1v1`, its forest the mean of leaves in place of votes. Logistic regression chooses its "
-        "penalty "
-        "by log-loss in five folds. TabPFN v1 takes sets of at most 1,000 rows, 100 columns and 10 classes, and "
-        "categories as numbers. The flagship v1 is `ProbabilityForestClassifier` with the leaf statistics of its "
-        "forests alone.",
+        "probabilities, and ExtraTrees, whose trees see every row, on those of five folds. Both use petiole's "
+        "calibrators: temperature, isotonic (one against the rest) and structured matrix scaling. YDF uses its "
+        "template `benchmark_rank1v1`, and its forest averages leaves instead of votes. Logistic regression chooses "
+        "its penalty by log-loss in five folds. TabPFN v1 takes sets of at most 1,000 rows, 100 columns and 10 "
+        "classes, and categories as numbers. The flagship v1 is "
+        "`ProbabilityForestClassifier` with the leaf statistics of its forests alone.",
         "- **Columns**: for boosting, YDF, EBM and petiole, categorical columns are declared as such. scikit-learn's "
         "forests and logistic regression get them one-hot encoded, with a missing value as one more value. Missing "
         "numbers are passed to all methods except logistic regression, which gets medians and an indicator column.",
         f"- **Cost**: processor time of one thread. A cell that takes more than {TIME_LIMIT / 60:.0f} minutes is "
-        "ended, and the other splits of that method on that data set are not begun.",
-        f"- **Again, or further**: [the scores of all cells]({scores}) are a text file. `python -m petiole reproduce "
-        f"{NAME}` reads it and computes the cells that are not in it; methods whose library is not installed are "
+        "stopped, and the other splits of that method on that data set are skipped.",
+        f"- **Running it yourself**: [the scores of all cells]({scores}) are a text file. `python -m petiole reproduce "
+        f"{NAME}` reads it and computes the cells that are missing; methods whose library is not installed are "
         'skipped (`pip install ".[peers]"`). TabPFN needs an environment of its own: '
         "`petiole.experiments.peers.tabpfn` says how.",
     ]

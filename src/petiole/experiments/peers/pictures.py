@@ -59,7 +59,9 @@ def paint(figure: Any, ranked: CommonScores, flagship: str) -> None:
     axes.set(xlim=(x.min() / 1.7, x.max() * 4), ylim=(y.max() + 0.06 * span, y.min() - 0.09 * span))
     axes.set_xlabel("processor time of fit and prediction, in seconds (median over data sets)")
     axes.set_ylabel(f"log-loss as a multiple of that of the {flagship} (geometric mean)")
-    title = f"{len(ranked.methods)} methods on {len(ranked.data_sets)} data sets: up is truer, left is faster"
+    title = (
+        f"{len(ranked.methods)} methods on {len(ranked.data_sets)} data sets: higher is better, further left is faster"
+    )
     axes.set_title(title, loc="left", color=INK, fontsize=12)
     axes.grid(color="#ECECEC", linewidth=0.7)
     axes.set_axisbelow(True)

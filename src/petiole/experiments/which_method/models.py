@@ -20,6 +20,7 @@ from petiole._classifiers.pet import PETClassifier
 from petiole._lazy.classifier import LazyOptionTreesClassifier
 from petiole._table.columns import Floats
 from petiole._table.frames import Array
+from petiole.smoothing import Curtailment, MEstimate
 from petiole.study.methods import METHODS, dual_of
 from petiole.study.peers import MOST_CATEGORIES
 
@@ -116,7 +117,7 @@ ENSEMBLES: dict[str, Make] = {
     "EB-PETs": _eb_pets,
     "EB-PETs, dual": _dual(_eb_pets),
     "MOB-ESP": _of_study("mob-esp"),
-    "bagged curtailment": _tree(BaggedPETClassifier.bagged_curtailment),
+    "bagged curtailment": _tree(BaggedPETClassifier, bootstrap="plain", smoothing=Curtailment(smoothing=MEstimate())),
     "random forest": _random_forest,
     "random forest, OOB beta": _recalibrated,
     "probability forest": _of_study("probability-forest"),

@@ -80,10 +80,9 @@ def paragraph(study: MethodScores) -> str:
     sentences = [
         f"**Which one should I use?** {_method_text(first)}, unless you need a model that you can read or have "
         f"little time. On {len(study.data_sets)} data sets of {rows} it has the best mean rank of "
-        f"{len(study.methods)} "
-        f"methods in log-loss ({study.mean_rank('log_loss', first):.1f}; the next, {_method_text(second)}, "
-        f"{study.mean_rank('log_loss', second):.1f}; differences below {ranks.critical_difference:.1f} may be chance)"
-        f"{_other_firsts(study, first)}."
+        f"{len(study.methods)} methods in log-loss: {study.mean_rank('log_loss', first):.1f}. The next, "
+        f"{_method_text(second)}, has {study.mean_rank('log_loss', second):.1f}; differences below "
+        f"{ranks.critical_difference:.1f} may be chance.{_other_firsts(study, first)}"
     ]
     peers = study.best("log_loss", list(PEERS))
     if peers:
@@ -101,14 +100,16 @@ def _method_text(method: str) -> str:
 def _other_firsts(study: MethodScores, first: str) -> str:
     """The metrics in which the best method by log-loss is also first, and which method is first in the others."""
     also = [words for metric, words in WORDS.items() if metric != "log_loss" and study.best(metric)[0] == first]
-    text = f", and in {_listed(also)}" if also else ""
+    sentences = [f"It is also the best in {_listed(also)}."] if also else []
     others = [
-        f"in {words} {_method_text(best)} is ahead ({study.mean_rank(metric, best):.1f} to "
+        f"{_method_text(best)} is ahead in {words} ({study.mean_rank(metric, best):.1f} to "
         f"{study.mean_rank(metric, first):.1f})"
         for metric, words in WORDS.items()
         if (best := study.best(metric)[0]) != first
     ]
-    return f"{text}; {_listed(others)}" if others else text
+    if others:
+        sentences.append(f"{_listed(others)}.")
+    return "".join(f" {sentence}" for sentence in sentences)
 
 
 def _against_peer(study: MethodScores, unseen: MethodScores, method: str, peer: str) -> str:
@@ -140,9 +141,10 @@ def _share(ratio: float) -> str:
 
 def _one_tree(study: MethodScores, trees: list[str]) -> str:
     best, worst = trees[0], trees[-1]
+    rank, last = (study.mean_rank("log_loss", tree) for tree in (best, worst))
     return (
-        f"For a single tree that you can read, take {_method_text(best)}: the best of the {len(trees)} single trees "
-        f"({study.mean_rank('log_loss', best):.1f}; {worst} has {study.mean_rank('log_loss', worst):.1f}), in "
+        f"For a single tree that you can read, take {_method_text(best)}. It has the best mean rank of the "
+        f"{len(trees)} single trees, {rank:.1f} ({worst}: {last:.1f}), and takes "
         f"{1000 * study.median_seconds(best):.0f} ms."
     )
 

@@ -111,7 +111,7 @@ def _set_axes(axes: Any, study: MethodScores, x: Floats, y: Floats) -> None:
     axes.set_ylabel("mean rank in log-loss (1 is best)")
     n_sets, n_methods = len(study.data_sets), len(study.methods)
     axes.set_title(
-        f"{n_methods} ways to class probabilities on {n_sets} data sets: up is truer, left is faster",
+        f"{n_methods} ways to class probabilities on {n_sets} data sets: higher is better, further left is faster",
         loc="left",
         color=INK,
         fontsize=12,

@@ -121,7 +121,7 @@ function drawIcicle() {
 }
 
 function drawLegend() {
-  const seen = [...new Set(NODES.map((node) => node.classes[0]))].sort((a, b) => a - b).slice(0, 30);
+  const seen = [...new Set(NODES.flatMap((node) => node.classes))].sort((a, b) => a - b).slice(0, 30);
   document.getElementById("class-legend").replaceChildren(...seen.map((k) => {
     const swatch = make("i", {});
     swatch.style.background = classColor(k);
