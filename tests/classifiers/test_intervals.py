@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -123,6 +125,9 @@ def test_models_that_have_no_intervals_name_those_that_have(table):
     X, y, _, _ = table
     with pytest.raises(ValueError, match="MOBESPClassifier looks its answers up by votes"):
         MOBESPClassifier(10, random_state=0).fit(X, y).learn_intervals(X, y)
+    directions = ProbabilityForestClassifier(10, monotonic_cst={"x0": 1}, monotonic_class="a", random_state=0)
+    with pytest.raises(ValueError, match="a pool with monotonic_cst has no intervals"):
+        directions.fit(X, y).learn_intervals(X, y)
     with pytest.raises(ValueError, match="bootstrap=False"):
         BaggedPETClassifier(10, bootstrap=False).fit(X, y).learn_intervals(X, y)
 
@@ -226,3 +231,12 @@ def test_intervals_are_taken_apart_and_shown(table):
     np.testing.assert_array_equal(found.held(found.proba), [1, 1, 1])
     with pytest.raises(ValueError, match="shape"):
         found.held(found.proba[:, 0])
+
+
+def test_the_code_of_the_page_runs():
+    page = Path(__file__).parents[2] / "docs" / "probability_intervals.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, page.name, 0)
+    said: list[str] = []
+    assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
+    assert test.examples

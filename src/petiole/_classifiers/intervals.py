@@ -127,6 +127,11 @@ class WithIntervals:
                 f"learn_intervals: {type(self).__name__} looks its answers up by votes, but intervals are for means "
                 "and pools of trees: use BaggedPETClassifier or ProbabilityForestClassifier"
             )
+        if isinstance(self._estimate, PooledComponents) and self._estimate.order is not None:
+            raise ValueError(
+                "learn_intervals: a pool with monotonic_cst has no intervals; leave the directions out, or use "
+                "BaggedPETClassifier with them"
+            )
         rows = training_again(model, X, y, sample_weight, "learn_intervals")
         n_threads = model._n_threads()
         made = Jackknife.of(self._estimate, plans_of(self, self.seed_), rows, n_threads)

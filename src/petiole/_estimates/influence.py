@@ -83,9 +83,13 @@ class Cells:
 
     def gains(self, k: int, labels: npt.NDArray[np.int32]) -> Csr:
         """The direct effect of each row on the frequency of a class in each cell."""
-        coo = self.direct.tocoo()
-        moved = coo.data * _inverse(self.totals)[coo.row] * ((labels[coo.col] == k) - self.frequencies[coo.row, k])
-        found = sparse.csr_matrix((moved, (coo.row, coo.col)), shape=coo.shape)
+        entries = self.direct.tocoo()
+        moved = (
+            entries.data
+            * _inverse(self.totals)[entries.row]
+            * ((labels[entries.col] == k) - self.frequencies[entries.row, k])
+        )
+        found = sparse.csr_matrix((moved, (entries.row, entries.col)), shape=entries.shape)
         found.eliminate_zeros()
         return found
 
@@ -308,11 +312,11 @@ def _cells(
 
 def _by_vote(leaves: Csr, winners: npt.NDArray[np.int32], n_classes: int) -> Csr:
     """Rows over pairs of leaf and vote; a row for which nobody votes is in none."""
-    coo = leaves.tocoo()
-    voted = winners[coo.row] >= 0
-    pair = coo.col[voted].astype(np.int64) * n_classes + winners[coo.row[voted]]
+    entries = leaves.tocoo()
+    voted = winners[entries.row] >= 0
+    pair = entries.col[voted].astype(np.int64) * n_classes + winners[entries.row[voted]]
     shape = (leaves.shape[0], leaves.shape[1] * n_classes)
-    return sparse.csr_matrix((coo.data[voted], (coo.row[voted], pair)), shape=shape)
+    return sparse.csr_matrix((entries.data[voted], (entries.row[voted], pair)), shape=shape)
 
 
 def _coarse_nodes(tree: Tree, least_rows: float) -> npt.NDArray[np.int64]:
@@ -384,9 +388,9 @@ def mean_over_trees(of_rows: InfluenceRows, placed: Placed) -> Csr:
     weights = sparse.csr_matrix(sparse.diags_array(1.0 / placed.n_used) @ placed.leaves)
     if placed.used is None:
         return weights
-    coo = weights.tocoo()
-    data = coo.data * placed.used[_trees_of_leaves(of_rows.forest)[coo.col], coo.row]
-    return sparse.csr_matrix((data, (coo.row, coo.col)), shape=coo.shape)
+    entries = weights.tocoo()
+    data = entries.data * placed.used[_trees_of_leaves(of_rows.forest)[entries.col], entries.row]
+    return sparse.csr_matrix((data, (entries.row, entries.col)), shape=entries.shape)
 
 
 def _trees_of_leaves(forest: Forest) -> npt.NDArray[np.intp]:
@@ -397,27 +401,29 @@ def _trees_of_leaves(forest: Forest) -> npt.NDArray[np.intp]:
 def query_weights(statistic: Statistic, leaves: Csr, votes: Floats | None) -> Csr:
     """The weights of queries over cells, with which the mean of frequencies is the statistic."""
     cells, n_classes = statistic.cells, statistic.cells.frequencies.shape[1]
-    coo = (leaves @ cells.of_leaf).tocoo()
-    data = coo.data * cells.known[coo.col]
+    entries = (leaves @ cells.of_leaf).tocoo()
+    data = entries.data * cells.known[entries.col]
     if statistic.is_ratio:
         # For votes, the mean is taken among the cells of each vote, and the means are weighted by the votes.
-        kind = coo.col % n_classes if statistic.by_vote else np.zeros(len(coo.col), dtype=np.intp)
+        kind = entries.col % n_classes if statistic.by_vote else np.zeros(len(entries.col), dtype=np.intp)
         share = np.zeros((leaves.shape[0], n_classes if statistic.by_vote else 1))
-        np.add.at(share, (coo.row, kind), data)
+        np.add.at(share, (entries.row, kind), data)
         counted = np.ones(share.shape) if votes is None or not statistic.by_vote else np.where(share > 0, votes, 0.0)
         factor = counted * _inverse(counted.sum(axis=1))[:, np.newaxis] * _inverse(share)
-        data = data * factor[coo.row, kind]
-    return sparse.csr_matrix((data, (coo.row, coo.col)), shape=(leaves.shape[0], len(cells.totals)))
+        data = data * factor[entries.row, kind]
+    return sparse.csr_matrix((data, (entries.row, entries.col)), shape=(leaves.shape[0], len(cells.totals)))
 
 
 def _answers_by_tree(statistic: Statistic, over: Csr, n_trees: int) -> Floats:
     """What each tree adds to the statistic, of shape (n_queries, n_classes, n_trees)."""
-    coo, frequencies = over.tocoo(), statistic.cells.frequencies
-    place = coo.row * np.int64(n_trees) + statistic.tree_of[coo.col]
+    entries, frequencies = over.tocoo(), statistic.cells.frequencies
+    place = entries.row * np.int64(n_trees) + statistic.tree_of[entries.col]
     size = over.shape[0] * n_trees
     centre = np.asarray(over @ frequencies) if statistic.is_ratio else np.zeros((over.shape[0], frequencies.shape[1]))
     by_class = [
-        np.bincount(place, coo.data * (frequencies[coo.col, k] - centre[coo.row, k]), size).reshape(-1, n_trees)
+        np.bincount(place, entries.data * (frequencies[entries.col, k] - centre[entries.row, k]), size).reshape(
+            -1, n_trees
+        )
         for k in range(frequencies.shape[1])
     ]
     return np.stack(by_class, axis=1)

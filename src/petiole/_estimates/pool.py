@@ -256,7 +256,15 @@ class PooledComponents:
         def answer(unseen: Sequence[UnseenRows]) -> Floats:
             return self.pool.combine(components_of(unseen))
 
-        return answer
+        if self.named is None:
+            return answer
+        named, answer_named = self.named, self.named.pool.unseen_answer(n_threads)
+
+        def answer_both(unseen: Sequence[UnseenRows]) -> Floats:
+            of_two = answer_named([rows.against_others(named.target) for rows in unseen])
+            return named.put_into(answer(unseen), of_two)
+
+        return answer_both
 
     def unseen_components(self, n_threads: int) -> Callable[[Sequence[UnseenRows]], list[Floats]]:
         """Predictions of each component for training rows, by the trees and folds that have not seen them."""
@@ -267,15 +275,7 @@ class PooledComponents:
             found = [proba for of_part, rows in asked for proba in of_part.unseen(rows)]
             return self._with_members(found, functools.partial(_ask_unseen, unseen[0], self.members))
 
-        if self.named is None:
-            return answer
-        named, answer_named = self.named, self.named.pool.unseen_answer(n_threads)
-
-        def answer_both(unseen: Sequence[UnseenRows]) -> Floats:
-            of_two = answer_named([rows.against_others(named.target) for rows in unseen])
-            return named.put_into(answer(unseen), of_two)
-
-        return answer_both
+        return answer
 
     def mean_tables(self) -> list[_core.LeafTables]:
         return [frequency_tables(part.forest, Laplace(), 0.0) for part in self.parts]
