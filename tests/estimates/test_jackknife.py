@@ -52,7 +52,7 @@ def test_influences_and_kernels_are_those_of_the_slow_version(case, oob_weight, 
         slow_rows, slow_noise = naive.influences(slow, query, **rule)
         np.testing.assert_allclose(found.rows[:, q].T, slow_rows, atol=1e-5)
         np.testing.assert_allclose(found.noise[q], slow_noise, atol=1e-5)
-        np.testing.assert_allclose(weights[q], naive.kernel(slow, query, **rule), atol=1e-9)
+        np.testing.assert_allclose(weights[q], naive.kernel(slow, query, oob_weight=oob_weight, count=count), atol=1e-9)
 
 
 def test_the_jackknife_alone_is_the_covariance_with_the_copies_where_rows_out_of_the_sample_do_not_count():

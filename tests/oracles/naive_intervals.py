@@ -51,15 +51,14 @@ def influences(forest, query, *, oob_weight, count, pseudo):
     return found, n_rows / n_trees**2 * (centred**2).sum(axis=0)
 
 
-def kernel(forest, query, *, oob_weight, count, pseudo):
-    """The weight of each row's label in the answer."""
-    pseudo = np.zeros(forest.n_classes) + pseudo
+def kernel(forest, query, *, oob_weight, count):
+    """The weight of each row's label in the answer, without pseudo-counts."""
     found = np.zeros(len(forest.y))
     for t, tree in enumerate(forest.trees):
         weights = naive.all_weights(forest, t, oob_weight, count)
         counts = naive.member_counts(forest, t, weights)
         for leaf, share in naive.leaf_shares(tree, query).items():
-            total = (counts[leaf] + pseudo).sum()
+            total = counts[leaf].sum()
             for i, reached in enumerate(forest.shares[t]):
                 if total > 0:
                     found[i] += share * reached.get(leaf, 0.0) * weights[i] / total / len(forest.trees)

@@ -78,8 +78,9 @@ class Cells:
 
     @functools.cached_property
     def weights(self) -> Csr:
-        """The weight of each row in the frequencies of each cell."""
-        return sparse.csr_matrix(sparse.diags_array(_inverse(self.totals)) @ self.rows)
+        """The share of each row in each cell, without pseudo-counts."""
+        without = np.asarray(self.rows.sum(axis=1)).ravel()
+        return sparse.csr_matrix(sparse.diags_array(_inverse(without)) @ self.rows)
 
     def gains(self, k: int, labels: npt.NDArray[np.int32]) -> Csr:
         """The direct effect of each row on the frequency of a class in each cell."""
