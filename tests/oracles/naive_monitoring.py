@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from statistics import NormalDist
 
 TILTS = {0.125: 0.1, 0.25: 0.5, 0.5: 0.25, 1.0: 0.15}
@@ -88,6 +89,22 @@ def expected_area(p):
             total += pair
             won += pair * (1.0 if one > other else 0.5 if one == other or i == j else 0.0)
     return won / total
+
+
+def expected_matrix(p, threshold):
+    """Expected hits, false alarms, missed and rightly refused rows where p above the threshold means yes."""
+    said = [one for one in p if one > threshold]
+    not_said = [one for one in p if one <= threshold]
+    return sum(said), sum(1 - one for one in said), sum(not_said), sum(1 - one for one in not_said)
+
+
+def area_of_matrices(p):
+    """The area under the curve through the expected matrices of all thresholds."""
+    points = []
+    for threshold in [1.0, *sorted(set(p), reverse=True), -1.0]:
+        hits, false, missed, refused = expected_matrix(p, threshold)
+        points.append((false / (false + refused), hits / (hits + missed)))
+    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points))
 
 
 def distance(one, other):

@@ -111,7 +111,8 @@ class CalibrationTest(SequentialTest):
     Null hypothesis: given all earlier rows, the label of a row is drawn with the probabilities p of the model. Each
     bettor stands for an alternative q. Its wealth is multiplied by q(y) / p(y) at each row, a likelihood ratio whose
     mean is 1 under p. Alternatives make a class more or less probable (q_k ∝ p_k e^θ) or all probabilities
-    more or less extreme (q ∝ p^(1+a)).
+    more or less extreme (q ∝ p^(1+a)). Half of the wealth is of bettors whose θ depends on earlier rows, so that there
+    is an alarm within 1,000 rows if possible.
 
     Parameters
     ----------
@@ -119,7 +120,6 @@ class CalibrationTest(SequentialTest):
     correction : array of shape (1 + n_classes,), optional
         A correction of errors that are known from the fit, so that only new errors count: the probabilities that are
         tested are ∝ p_k^(1 + c_0) e^(c_k). See ``Reference.correction``.
-
     alpha : float, default=0.05
         The level of the alarm for which half of the wealth is staked, so that it comes within 1,000 rows if possible.
         The e-value is valid for every level.

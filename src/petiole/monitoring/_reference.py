@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.special import ndtri
 
@@ -112,6 +113,22 @@ class Reference(Savable):
         group_expected=checks.list_of(checks.floats(2, 0.0, checks.LARGEST)),
     )
 
+    classes: npt.NDArray[Any]
+    n_rows: float
+    class_shares: Floats
+    edges: list[Floats]
+    titles: list[list[str]]
+    code_weights: list[Floats]
+    encoder: FeatureEncoder | None
+    n_honest: float
+    score_table: Floats
+    said: Floats
+    came: Floats
+    correction: Floats
+    reliability: Floats
+    group_said: list[Floats]
+    group_came: list[Floats]
+    group_expected: list[Floats]
     # what files from before do not have
     spans: Floats = np.empty((0, 3))
     answers: str = ROWS[0]
