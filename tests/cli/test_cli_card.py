@@ -44,6 +44,15 @@ def test_rows_of_a_test_give_scores(files, tmp_path):
     assert "300 rows that the model has not seen" in text and "honest scores" not in text
 
 
+def test_the_model_of_a_comparison_has_what_a_card_needs(files, tmp_path):
+    model, card = tmp_path / "best.petiole", tmp_path / "card.md"
+    study = ("--methods", "eb-pets,b-pets", "--folds", "3", "--repeats", "1", "-q")
+    run("compare", files / "train.csv", "--target", "y", "--id", "id", *study, "--save", model)
+    run("info", model, "--card", card)
+    text = card.read_text(encoding="utf-8")
+    assert "Measured on 400 rows of the fit" in text and "The target is the column “y”" in text
+
+
 def test_what_is_wrong_is_told(files, tmp_path):
     model, card = files / "pet.petiole", tmp_path / "card.html"
     assert "add --card" in refused("info", model, "--purpose", "x")

@@ -15,6 +15,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("monitor")
     write(folder / "train.csv", table(600, seed=0))
     write(folder / "same.csv", table(400, seed=1))
+    write(folder / "later.csv", table(400, seed=5))
     turned = [row | {"y": {"no": "yes", "yes": "no"}[row["y"]]} for row in table(400, seed=2)]
     write(folder / "turned.csv", [row | {"day": f"2026-01-{1 + i // 20:02}"} for i, row in enumerate(turned)])
     moved = [{k: v for k, v in row.items() if k != "y"} | {"size": "9.5"} for row in table(300, seed=3)]
@@ -53,8 +54,8 @@ def test_an_alarm_and_a_drift_have_codes_of_their_own(files, tmp_path):
 def test_states_go_on(files, tmp_path):
     state = tmp_path / "state.json"
     counts = []
-    for _ in range(2):
-        found = json.loads(run("monitor", files / "m.petiole", files / "same.csv", "--state", state, "--json").stdout)
+    for name in ("same.csv", "later.csv"):
+        found = json.loads(run("monitor", files / "m.petiole", files / name, "--state", state, "--json").stdout)
         counts.append(json.loads(state.read_text())["tests"]["calibration"]["n_rows"])
     assert counts == [400, 800] and found["rows"] == 400
     state.write_text("[]")

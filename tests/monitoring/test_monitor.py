@@ -199,6 +199,19 @@ def test_estimated_scores_are_the_expectations():
     )
 
 
+def test_estimated_scores_are_those_of_expected_confusion_matrices():
+    """As NannyML computes them: sums of probabilities in each cell, at 0.5 and at every threshold."""
+    rng = np.random.default_rng(4)
+    for digits in (1, 6):
+        p = rng.beta(2, 3, 60).round(digits).tolist()
+        found = estimate_scores(np.column_stack([1 - np.array(p), p]))
+        hits, false, missed, refused = naive.expected_matrix(p, 0.5)
+        assert found["accuracy"] == pytest.approx((hits + refused) / 60)
+        assert found["precision"] == pytest.approx(hits / (hits + false))
+        assert found["recall"] == pytest.approx(hits / (hits + missed))
+        assert found["roc_auc"] == pytest.approx(naive.area_of_matrices(p))
+
+
 def test_weights_of_estimated_scores_count_rows():
     rng = np.random.default_rng(1)
     proba, weights = rng.dirichlet(np.ones(2), 30), rng.integers(0, 4, 30)

@@ -104,7 +104,11 @@ def run_console(block):
 
 
 @pytest.mark.parametrize(
-    "name", ["trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"]
+    "name",
+    [
+        *("trees", "bagged_trees", "comparison", "decisions", "lazy_option_trees", "naive_bayes"),
+        *("constraints", "explanations", "monitoring", "groups"),
+    ],
 )
 def test_formulas_are_typeset(site, name):
     page = (site / f"{name}.html").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -111,6 +112,32 @@ def test_hints_name_packages_and_not_extras_of_petiole():
             assert package in known, (path.name, hint)
             hints += 1
     assert hints > 10
+
+
+def imported_by(path):
+    """The first parts of the names of the modules that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+WHEELS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
+
+
+@pytest.mark.parametrize("of", [WHEELS, *WHEELS["overrides"]], ids=lambda of: of.get("select", "all"))
+def test_the_tests_of_a_wheel_have_what_they_import(of):
+    """Wheels are tested where nothing else is: without the sources and the other packages that tests use."""
+    folders = [ROOT / word for word in of["test-command"].split() if word.startswith("tests/")]
+    tests = [path for folder in folders for path in folder.rglob("*.py")]
+    assert len(tests) > 10
+    ours = {path.stem for path in (ROOT / "tests").rglob("*.py")} | {"petiole", "tests"}
+    installed = {*map(name_of, PROJECT["dependencies"]), *map(name_of, of["test-requires"]), "sklearn", "joblib"}
+    wanted = {name for path in tests for name in imported_by(path)}
+    assert sorted(wanted - ours - installed - sys.stdlib_module_names) == []
+    read = {name for path in tests for name in re.findall(r'parents\[2\] / "(\w+)"', path.read_text(encoding="utf-8"))}
+    assert read <= set(WHEELS["test-sources"])
 
 
 def test_the_lowest_versions_are_those_of_the_project():

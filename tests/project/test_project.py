@@ -6,6 +6,7 @@ import doctest
 import importlib
 import os
 import pkgutil
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,37 @@ def run(*command):
 @pytest.mark.parametrize("command", [("check",), ("format", "--check")])
 def test_ruff_is_content(command):
     done = run(sys.executable, "-m", "ruff", *command, ".")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_core_is_formatted():
+    """By the same tool and settings as before a commit."""
+    sources = [
+        str(path)
+        for folder in ("src/core", "src/bindings", "tests/core")
+        for path in sorted((ROOT / folder).rglob("*.[ch]pp"))
+    ]
+    assert len(sources) > 100
+    tool = shutil.which("clang-format")
+    assert tool is not None, 'pip install ".[test]" brings it'
+    done = run(tool, "--dry-run", "--Werror", *sources)
+    assert done.returncode == 0, done.stderr
+
+
+def test_words_are_spelled_as_in_a_dictionary():
+    pages = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("*.md"))]
+    done = run(
+        sys.executable,
+        "-m",
+        "codespell_lib",
+        *pages,
+        "src",
+        "docs",
+        "examples",
+        "tests",
+        "--skip",
+        "*.csv,*.arff,*.json",
+    )
     assert done.returncode == 0, done.stdout
 
 

@@ -20,6 +20,7 @@ from petiole._classifiers.base import (
     encode_queries,
     encode_training,
 )
+from petiole._classifiers.constraining import fitted_constraints
 from petiole._classifiers.explaining import Explainable
 from petiole._classifiers.fitting import (
     fingerprint_of,
@@ -354,6 +355,8 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
             raise ValueError(
                 f"the classes differ, {list(self.classes_)} and {list(other.classes_)}: merge models with equal classes"
             )
+        if fitted_constraints(self) != fitted_constraints(other):
+            raise ValueError("monotonic_cst or interaction_cst differ: merge models with equal constraints")
         if not self.encoder_.reads_alike(other.encoder_):
             raise ValueError(
                 "the columns or their categories differ: fit all with the same columns, and with rows in which every "

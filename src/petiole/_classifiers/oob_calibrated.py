@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.constraining import fitted_constraints
 from petiole._classifiers.describing import Described
 from petiole._classifiers.explaining import Explainable
 from petiole._table.columns import Floats
@@ -190,6 +191,7 @@ class OOBCalibratedClassifier(
         estimator = self._fit_ensemble(X, y, sample_weight)
         rows = _honest_rows(estimator, y, sample_weight)
         rows.fit(calibrator)
+        check_keeps_order(inner_model(estimator), calibrator, self.groups)
         if grouped is not None:
             _correct_groups(grouped, self.groups, estimator, X, rows, calibrator)
         validate_data(self, X, skip_check_array=True)
@@ -214,6 +216,7 @@ class OOBCalibratedClassifier(
             raise ValueError(f"groups={groups!r}: need X, the rows of fit, to know which group each row is in")
         rows = _honest_rows(self.estimator_, y, sample_weight)
         rows.fit(calibrator)
+        check_keeps_order(inner_model(self.estimator_), calibrator, groups)
         if grouped is not None:
             _correct_groups(grouped, groups, self.estimator_, X, rows, calibrator)
         other = copy.copy(self)
@@ -334,6 +337,28 @@ def inner_model(estimator: Any) -> Any:
     """The ensemble itself, where it is frozen or the last step of a pipeline."""
     model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def check_keeps_order(model: Any, calibrator: ScoreCalibrator, groups: Any) -> None:
+    """Raise ValueError if a model has monotone probabilities and the calibrated ones would not be."""
+    constraints = fitted_constraints(model) if hasattr(model, "encoder_") else None
+    if constraints is None or not constraints.orders:
+        return
+    if len(calibrator.classes_) > 2:
+        raise ValueError(
+            "monotonic_cst: with more than two classes, the recalibrated probability of the named class is not "
+            "monotone; use the ensemble itself, or recalibrate one of two classes"
+        )
+    if groups is not None:
+        raise ValueError(
+            f"groups={groups!r}: corrections for groups differ from row to row, so that probabilities are no longer "
+            "monotone; use groups=None with monotonic_cst"
+        )
+    if not all(one.keeps_order for one in calibrator.calibrators_):
+        raise ValueError(
+            f"calibrator {calibrator!r}: its map falls somewhere, so that probabilities are no longer monotone; with "
+            "monotonic_cst use method='beta', 'isotonic', 'spline', 'temperature' or 'venn_abers'"
+        )
 
 
 def out_of_bag_probabilities(estimator: Any) -> Floats:

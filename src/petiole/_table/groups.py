@@ -166,4 +166,13 @@ def _ranges(values: Array, weights: Floats | None, n_ranges: int, most_values: i
     ends = distinct[np.searchsorted(below, below[-1] * np.arange(1, n_ranges) / n_ranges - 1e-9 * below[-1])]
     cuts = np.unique(ends[ends < distinct[-1]])
     bounds = [distinct[0], *cuts.tolist(), distinct[-1]]
-    return cuts, [f"{low:.4g} to {high:.4g}" for low, high in pairwise(bounds)]
+    return cuts, [f"{_short(low)} to {_short(high)}" for low, high in pairwise(bounds)]
+
+
+def _short(value: float) -> str:
+    """A number in four digits, or without decimals where it has more digits than that.
+
+    >>> _short(0.123456), _short(15943.2), _short(1e20)
+    ('0.1235', '15943', '1e+20')
+    """
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"

@@ -97,11 +97,11 @@ def fit_model(model: Any, table: Labelled, quiet: bool) -> float:
         remember_names(model, [*table.columns])
     remember_format(model, table.format)
     seconds = time.perf_counter() - started
-    _remember_rows(model, X, y, table.weights)
+    remember_rows(model, X, y, table.weights)
     return seconds
 
 
-def _remember_rows(model: Any, X: Any, y: Any, weights: Any) -> None:
+def remember_rows(model: Any, X: Any, y: Any, weights: Any) -> None:
     """Let a model keep what petiole monitor and a model card need to know of its rows."""
     from petiole.monitoring import remember
 

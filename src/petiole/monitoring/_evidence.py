@@ -14,6 +14,7 @@ from petiole._table.judged import Judged, check_judged
 from petiole._table.labels import check_weights
 from petiole._validation import check_number
 from petiole.metrics.logarithmic import log_losses, raised
+from petiole.monitoring._deadline import DeadlineBettors
 
 # Alternatives to the model: a class more or less probable, by so much on the scale of log-odds, and all probabilities
 # more or less extreme. A shift of 0.05 in probability is 0.2 at 0.5 and 0.3 at 0.2.
@@ -21,6 +22,7 @@ TILTS = (0.125, 0.25, 0.5, 1.0)
 TILT_SHARES = (0.1, 0.5, 0.25, 0.15)
 SLOPES = (-0.3, -0.15, 0.15, 0.3)
 SLOPES_SHARE = 0.2
+DEADLINE_SHARE = 0.5  # of those who want an alarm within a thousand rows; the shares above are of the others
 # Bets on the loss, as shares of what may be lost.
 STAKES = (0.02, 0.05, 0.1, 0.2, 0.4)
 LEAST = 1e-6  # of probabilities whose logarithms are taken
@@ -109,7 +111,8 @@ class CalibrationTest(SequentialTest):
     Null hypothesis: given all earlier rows, the label of a row is drawn with the probabilities p of the model. Each
     bettor stands for an alternative q. Its wealth is multiplied by q(y) / p(y) at each row, a likelihood ratio whose
     mean is 1 under p. Alternatives make a class more or less probable (q_k ∝ p_k e^θ) or all probabilities
-    more or less extreme (q ∝ p^(1+a)).
+    more or less extreme (q ∝ p^(1+a)). Half of the wealth is of bettors whose θ depends on earlier rows, so that there
+    is an alarm within 1,000 rows if possible.
 
     Parameters
     ----------
@@ -117,6 +120,9 @@ class CalibrationTest(SequentialTest):
     correction : array of shape (1 + n_classes,), optional
         A correction of errors that are known from the fit, so that only new errors count: the probabilities that are
         tested are ∝ p_k^(1 + c_0) e^(c_k). See ``Reference.correction``.
+    alpha : float, default=0.05
+        The level of the alarm for which half of the wealth is staked, so that it comes within 1,000 rows if possible.
+        The e-value is valid for every level.
 
     Examples
     --------
@@ -131,16 +137,31 @@ class CalibrationTest(SequentialTest):
     (False, True)
     """
 
-    def __init__(self, n_classes: int, correction: Floats | None = None) -> None:
+    def __init__(self, n_classes: int, correction: Floats | None = None, alpha: float = 0.05) -> None:
+        check_number("alpha", alpha, 1e-12, 1)
         tilts = np.array([sign * tilt for tilt in TILTS for sign in (1, -1)])
         shares = np.repeat(np.array(TILT_SHARES) / 2, 2)
         # Of two classes one becomes more probable where the other becomes less so.
         self.targets = [1] if n_classes == 2 else [*range(n_classes)] if n_classes > 1 else []
         self.tilts = tilts
         self.correction = np.zeros(1 + n_classes) if correction is None else np.asarray(correction, dtype=np.float64)
-        each = np.tile(shares / max(len(self.targets), 1), len(self.targets)) * (1 - SLOPES_SHARE)
-        slopes_share = SLOPES_SHARE if self.targets else 1.0
-        super().__init__(np.concatenate([each, np.full(len(SLOPES), slopes_share / len(SLOPES))]))
+        n_targets = len(self.targets)
+        deadline_share = DEADLINE_SHARE if n_targets else 0.0
+        slopes_share = SLOPES_SHARE if n_targets else 1.0
+        self.deadline = DeadlineBettors(n_targets, deadline_share, alpha)
+        each = np.tile(shares / max(n_targets, 1), n_targets) * (1 - SLOPES_SHARE)
+        slopes = np.full(len(SLOPES), slopes_share / len(SLOPES))
+        hasty = np.full(2 * n_targets, deadline_share / max(2 * n_targets, 1))
+        super().__init__(np.concatenate([(1 - deadline_share) * np.concatenate([each, slopes]), hasty]))
+
+    def state(self) -> dict[str, Any]:
+        """What is needed to go on later, as plain numbers for JSON."""
+        return super().state() | {"deadline": self.deadline.state()}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from an earlier :meth:`state`."""
+        super().resume(state)
+        self.deadline.resume(state["deadline"])
 
     def update(self, y_true: Any, proba: Any, *, labels: Any = None, sample_weight: Any = None) -> CalibrationTest:
         """Bet on some rows, in their order.
@@ -161,12 +182,21 @@ class CalibrationTest(SequentialTest):
             grown = np.log1p(np.exp(logs[:, [k]]) * np.expm1(self.tilts))
             parts.append((codes == k)[:, np.newaxis] * self.tilts - grown)
         parts += [slope * own - logsumexp((1 + slope) * logs, axis=1, keepdims=True) for slope in SLOPES]
-        factors = np.hstack(parts)
+        stakes = np.ones((len(logs), 1))
         if weights is not None and weights.max() > 0:
             stakes = (weights / weights.max())[:, np.newaxis]
+        factors = np.hstack([*parts, *self._hasty(logs, codes, stakes)])
+        if weights is not None:
             factors = np.log1p(stakes * np.expm1(np.minimum(factors, 700.0)))
         self._bet(factors)
         return self
+
+    def _hasty(self, logs: Floats, codes: Any, stakes: Floats) -> Floats:
+        """The factors of the bettors with a deadline, shape (2, n_rows, n_targets)."""
+        p = np.minimum(np.exp(logs[:, self.targets]), 1.0)
+        hits = (np.asarray(codes)[:, np.newaxis] == np.array(self.targets, dtype=np.intp)).astype(np.float64)
+        tilts = self.deadline.tilts(p, hits, stakes)
+        return np.asarray(hits * tilts - np.log1p(p * np.expm1(tilts)))
 
 
 class LossTest(SequentialTest):

@@ -181,7 +181,9 @@ class _Tests:
         judged = self.rows.judged
         if judged is None:
             return None
-        test = CalibrationTest(len(self.rows.classes), None if self.known is None else self.known.correction)
+        test = CalibrationTest(
+            len(self.rows.classes), None if self.known is None else self.known.correction, self.alpha
+        )
         return self._bet("calibration", test, judged, np.arange(len(judged.codes)), 1 / self.alpha)
 
     def loss(self) -> Finding | None:
@@ -214,7 +216,7 @@ class _Tests:
         found = []
         for group, members in chosen:
             inside = Judged(judged.codes[members], judged.proba[members], judged.labels, judged.weights[members])
-            test = CalibrationTest(len(self.rows.classes), group.correction)
+            test = CalibrationTest(len(self.rows.classes), group.correction, 1 / threshold)
             found.append(self._bet(group.name, test, inside, members, threshold))
         return found
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.special import ndtri
 
@@ -112,7 +113,7 @@ class Reference(Savable):
         group_expected=checks.list_of(checks.floats(2, 0.0, checks.LARGEST)),
     )
 
-    classes: Array
+    classes: npt.NDArray[Any]
     n_rows: float
     class_shares: Floats
     edges: list[Floats]

@@ -139,7 +139,7 @@ class ContributionBarDisplay(ContributionDisplay):
                 text.set_parse_math(False)
         names = self.explanation.class_names
         what = self._what(names[self.classes[0]]) if len(self.classes) == 1 else "the answers"
-        frame.write(ax, title="What matters", x=f"mean absolute contribution to {what}")
+        frame.write(ax, title="Mean contributions", x=f"mean absolute contribution to {what}")
 
 
 class WaterfallDisplay(ContributionDisplay):
@@ -244,7 +244,7 @@ class BeeswarmDisplay(ContributionDisplay):
             )
         ax.axvline(0, color=QUIET, linewidth=0.8, zorder=2)
         what = self._what(self.explanation.class_names[self.k])
-        frame.write(ax, title="What moves the rows", x=f"contribution to {what}")
+        frame.write(ax, title="Contributions to each row", x=f"contribution to {what}")
         words = "yellow: small values, violet: large, grey: not a number"
         beneath: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
         ax.annotate(words, (0, 0), xytext=(0, -2.2 * SMALL_FONT - FONT - 6), fontsize=SMALL_FONT, color=INK, **beneath)

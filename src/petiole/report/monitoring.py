@@ -114,12 +114,12 @@ def _groups(found: Monitoring) -> list[Markup]:
     worst = sorted(found.groups, key=lambda one: -one.test.log_highest)
     words = (
         f"The calibration test for each group. An alarm is given at an e-value of {found.groups[0].threshold:,.0f}, so "
-        f"that all {len(found.groups)} groups together raise a false alarm with a probability of at most "
+        f"that the {len(found.groups)} groups together raise a false alarm with a probability of at most "
         f"{found.alpha:g}."
     )
     lines = [(one.name, one.positions, one.evidence) for one in worst[:MOST_LINES]]
     chart = evidence_chart(lines, found.n_rows, [math.log10(found.groups[0].threshold)])
-    return [section("groups", "By group", lead(words), legend([n for n, _, _ in lines]), chart, _tests(worst))]
+    return [section("by-group", "By group", lead(words), legend([n for n, _, _ in lines]), chart, _tests(worst))]
 
 
 def _tests(findings: Sequence[Finding]) -> Markup:
@@ -134,7 +134,7 @@ def _tests(findings: Sequence[Finding]) -> Markup:
         said, came = digits.format(one.said), digits.format(one.came)
         first = "" if one.first_row is None else f"row {one.first_row:,}"
         rows.append([name, outcome, said, came, _spelled(one.test.log_highest), f"{one.n_rows:,}", first])
-    return table(header, rows, label="Tests", numeric=[2, 3, 4, 5], minor=[5])
+    return table(header, rows, label="Tests", numeric=[2, 3, 4, 5], minor=[4, 5, 6])
 
 
 def _spelled(log_value: float) -> str:

@@ -161,6 +161,7 @@ def _thinned(values: Floats) -> list[int]:
 def _drawing(parts: Sequence[str], label: str, height: int, width: int = WIDTH) -> Markup:
     inner = "".join(parts)
     style = f' style="max-width:{width + 40}px"' if width < WIDTH else ""
+    looks = "drawn" if width < WIDTH else "drawn wide"
     return Markup(
-        f'<svg class="drawn" viewBox="0 0 {width} {height}" role="img" aria-label="{label}"{style}>{inner}</svg>'
+        f'<svg class="{looks}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}"{style}>{inner}</svg>'
     )

@@ -212,6 +212,7 @@ def _like(roles: Any, table: Labelled) -> Any:
 
 def _write(study: Any, table: Labelled, *, save: str | None, output: str | None) -> Iterator[str]:
     """Write the requested files; returns a line about each."""
+    from petiole.cli.methods import remember_rows
     from petiole.study import METHODS
 
     if save is not None:
@@ -219,6 +220,7 @@ def _write(study: Any, table: Labelled, *, save: str | None, output: str | None)
         own = not chosen.is_peer and chosen.name in METHODS
         model = study.fit(chosen.name) if own else study.fit_winner(petiole_only=True)
         _name_columns(model, table)
+        remember_rows(model, *study.given)
         model.save(save)
         yield f"wrote {save}: {type(model).__name__}{'' if own else ', the best method of petiole'}"
     if output is not None:

@@ -86,11 +86,13 @@ def fit(
 def _about_growth(model: Any, n_rows: int) -> list[str]:
     """How the size of the trees was limited, if it was."""
     from petiole._classifiers.sizing import automatic, describe_growth
+    from petiole._table.constraints import has_directions
 
     if not getattr(model, "sizes_trees", False):
         return []
     chosen = [name for name in automatic(model) if hasattr(model, f"{name}_")]
-    return describe_growth({name: getattr(model, f"{name}_") for name in chosen}, n_rows)
+    growth = {name: getattr(model, f"{name}_") for name in chosen}
+    return describe_growth(growth, n_rows, has_directions(model.monotonic_cst))
 
 
 def check_place(path: str, option: str) -> None:
