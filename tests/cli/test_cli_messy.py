@@ -316,3 +316,30 @@ def test_a_budget_too_small_for_any_row_is_told(tmp_path):
     run("fit", path, "-t", "y", "--numeric", "x", "--drop", "price", *TREES, "-q", "-o", tmp_path / "m.petiole")
     told = run("predict", tmp_path / "m.petiole", path, "--budget", 1000, "--price", "price").stderr
     assert "chose 0 of 60 rows for 0: 0.0 of them are expected to be yes; the least price is 1,500" in told
+
+
+def test_dates_are_grouped_by_their_parts_and_refused_in_parts_before_the_work(tmp_path):
+    days = np.datetime64("2020-01-01") + np.arange(0, 1200, 6)
+    rows = [f"{day},{n % 7},{'yes' if n % 3 else 'no'}" for n, day in enumerate(days)]
+    path, page = write(tmp_path / "rows.csv", "since,x,y", rows), tmp_path / "page.html"
+    compare = [
+        "compare",
+        path,
+        "-t",
+        "y",
+        "-m",
+        "pet,naive-bayes",
+        "--folds",
+        2,
+        "--repeats",
+        1,
+        "-q",
+        "--report",
+        page,
+    ]
+    told = refused(*compare, "--by", "since")
+    assert told.startswith("--by since: is a column of dates; group by a part of them: 'since (days)', 'since (year)'")
+    run(*compare, "--by", "since (year)")
+    assert '<section id="groups"' in page.read_text(encoding="utf-8")
+    told = refused("fit", path, "-t", "y", *TREES, "--memory-limit", "1GB", "-o", tmp_path / "m.petiole")
+    assert "'since' holds dates or times, which are not read in parts: leave them out with --drop" in told
