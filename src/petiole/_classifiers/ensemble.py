@@ -88,7 +88,7 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
     FIT_ONLY_ATTRIBUTES = (*OUT_OF_BAG_FIELDS, "oob_component_log_loss_", "fingerprint_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the trees.
+        """Fit the model: grow the trees, and learn what turns their leaves into probabilities.
 
         Parameters
         ----------

@@ -91,7 +91,7 @@ class ContributionDisplay:
 
 
 class ContributionBarDisplay(ContributionDisplay):
-    """The mean absolute value of each column: how far it moves the answers, in either direction.
+    """The mean absolute contribution of each column to the predictions.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class ContributionBarDisplay(ContributionDisplay):
 
 
 class WaterfallDisplay(ContributionDisplay):
-    """How the columns lead one row from the base to its answer.
+    """How the columns lead from the base value to the prediction for one row.
 
     From the top: the columns that move it most. Bars to the right raise the answer, bars to the left lower it; each
     begins where the one below it ends.
@@ -201,7 +201,7 @@ class WaterfallDisplay(ContributionDisplay):
 
 
 class BeeswarmDisplay(ContributionDisplay):
-    """A point for each row and column: how far the column moves the row, coloured by the column's value.
+    """A point for each row and column: the column's contribution, coloured by its value in the row.
 
     Points are light where the value is small and dark where it is large, by ranks; grey where it is missing or a
     category.
