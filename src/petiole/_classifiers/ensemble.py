@@ -90,7 +90,7 @@ class ForestClassifier(WithIntervals, Explainable, Updatable, TreeBasedClassifie
     FIT_ONLY_ATTRIBUTES = (*OUT_OF_BAG_FIELDS, *INTERVAL_FIELDS, MADE, "oob_component_log_loss_", "fingerprint_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the trees.
+        """Fit the model: grow the trees, and learn what turns their leaves into probabilities.
 
         Parameters
         ----------
