@@ -243,7 +243,8 @@ def _slopes_of_pool(
         assert estimate.forest_pool is not None
         start = estimate.forest_pool.combine(with_base_rates(answers[:n_leaves], estimate.base_rates))
         place = estimate.names.index("boosted")
-        boosted = eye - answers[place][:, np.newaxis, :]
+        own = answers[place]
+        boosted = _log_slopes(own, pool.floor) @ (own[:, :, np.newaxis] * (eye - own[:, np.newaxis, :]))
         chain = pool.weights[place][:, np.newaxis] * (boosted @ (eye - start[:, np.newaxis, :]))
         for leaf in range(n_leaves):
             by_scores[leaf] = by_scores[leaf] + chain * estimate.forest_pool.weights[leaf]
