@@ -133,7 +133,7 @@ def test_a_group_that_is_off_stands_out(tmp_path):
     wrong = np.where((X["town"] == "odd") & (y == "yes"), "no", y)
     model = remember(model, X, wrong, rows="new")
     page, text = cards(model, tmp_path, groups=["town"])
-    assert cells(text, "town: odd")[-1].startswith("**0.0%**") and "surely off" in text
+    assert cells(text, "town: odd")[-1].startswith("**0.0%**") and "by more than chance" in text
     assert "**" not in cells(text, "town: even")[-1]
     assert "rows that the model has not seen" in text and "OOBCalibratedClassifier" in page
 
@@ -192,7 +192,7 @@ def test_demands_and_wrappers_are_described(tmp_path):
 def test_boosted_trees_are_predicted_in_folds_and_updates_are_told(tmp_path):
     X, y = late_payers(500)
     model = remember(BoostedPETClassifier(max_iter=20, random_state=0).fit(X, y), X, y)
-    assert "in folds, by boosted trees without them" in cards(model, tmp_path)[1]
+    assert "by boosted trees of other folds" in cards(model, tmp_path)[1]
     forest = remember(BaggedPETClassifier(24, random_state=0).fit(X, y), X, y).update(X[:100], y[:100])
     assert "counts 600 rows now" in cards(forest, tmp_path)[1]
 
