@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
+from petiole.cli.constraint_options import ConstraintOptions
 from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.option_groups import SetOptions, TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, show, warnings_as_notes
@@ -25,6 +26,7 @@ def fit(
         str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.", show_default=False)
     ],
     columns: TrainingOptions,
+    constraints: ConstraintOptions,
     sets: SetOptions,
     method: Annotated[
         str,
@@ -67,8 +69,11 @@ def fit(
     with warnings_as_notes(quiet):
         check_place(output, "--output")
         roles = columns.roles
-        model = sets.around(make_model(method, settings or (), seed, n_processors(jobs)), seed)
-        if memory_limit is not None or is_large(data):
+        inner = make_model(method, settings or (), seed, n_processors(jobs))
+        model = sets.around(inner, seed)
+        in_parts = memory_limit is not None or is_large(data)
+        constraints.check(inner, method, in_parts)
+        if in_parts:
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
         else:
             table = read_labelled(data, roles)
@@ -77,10 +82,11 @@ def fit(
             summarise(table, quiet)
             warnings = warnings_about(table)
             tell(warnings, quiet)
+            constraints.put_into(inner, table)
             done = Fitted(table.n_rows, table.kinds, fit_model(model, table, quiet), table.left_out, warnings)
         model.save(output)
         if json or not quiet:
-            show(_answer(model, method, done, output), json)
+            show(_answer(model, method, done, output, constraints), json)
 
 
 def _about_growth(model: Any, n_rows: int) -> list[str]:
@@ -111,7 +117,7 @@ def check_place(path: str, option: str) -> None:
         raise Failure(f"{option} {path}: the folder {str(folder)!r} cannot be written to")
 
 
-def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
+def _answer(model: Any, method: str, done: Fitted, output: str, constraints: ConstraintOptions) -> Answer:
     from petiole._classifiers.nesting import with_inner_classifiers
 
     *_, innermost = with_inner_classifiers(model)
@@ -120,6 +126,7 @@ def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
     lines += _about_growth(innermost, done.n_rows)
+    lines += constraints.lines()
     if hasattr(model, "predict_set"):
         lines.append(f"prediction sets calibrated on {model.n_calibration_rows_:,} rows ({model.calibrated_on_})")
     lines.append(f"wrote {output}")
