@@ -63,7 +63,7 @@ def test_constraints_and_prediction_sets_go_together(data):
 
 def test_errors_say_what_to_do(data):
     usual = ("fit", data / "mixed.csv", "-t", "y", "-o", data / "m.petiole", "-q")
-    assert "did you mean 'size'" in refused(*usual, "--rising", "sise")
+    assert "did you mean 'size'" in refused(*usual, "--rising", "sizes")
     assert "is also named by --rising" in refused(*usual, "--rising", "size", "--falling", "size")
     assert "its categories have no order" in refused(*usual, "--rising", "town")
     assert "cannot keep to constraints" in refused(*usual, "--rising", "size", "-m", "mob-esp")
