@@ -21,6 +21,7 @@ from petiole._classifiers.bagging import BaggedPETClassifier
 from petiole._classifiers.constraining import fitted_constraints
 from petiole._classifiers.describing import Described
 from petiole._classifiers.explaining import Explainable
+from petiole._classifiers.intervals import ProbabilityIntervals
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import Array, settled
@@ -252,6 +253,53 @@ class OOBCalibratedClassifier(
         proba = self._uncalibrated(X)
         calibrator: VennAbersCalibrator = self.calibrator_
         return calibrator.predict_interval(proba)
+
+    def learn_intervals(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Let the ensemble keep what :meth:`predict_proba_interval` needs; Venn–Abers bounds need nothing.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the data that the model was fitted on
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "predict_interval"):
+            self._with_intervals().learn_intervals(X, y, sample_weight)
+        return self
+
+    def predict_proba_interval(self, X: Any, level: float = 0.9) -> ProbabilityIntervals:
+        """An interval for the probability of each class.
+
+        With ``method="venn_abers"`` these are the bounds of :meth:`predict_interval`, whatever the level. Otherwise
+        they are the ensemble's own intervals (see :meth:`BaggedPETClassifier.predict_proba_interval`) after the map
+        of the calibrator, which is taken as known; that is for two classes and without ``groups``.
+        """
+        if hasattr(self, "predict_interval"):
+            lower, upper = self.predict_interval(X)
+            return ProbabilityIntervals(lower, upper, self.predict_proba(X), self.classes_, None)
+        found = self._with_intervals().predict_proba_interval(X, level)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        ends = [self.calibrator_.predict(np.column_stack([1 - end[:, 1], end[:, 1]])) for end in found]
+        lower, upper = np.minimum(*ends), np.maximum(*ends)
+        proba = np.asarray(self.calibrator_.predict(found.proba))
+        return ProbabilityIntervals(lower, upper, proba, self.classes_, found.level)
+
+    def _with_intervals(self) -> Any:
+        """The ensemble, if its intervals can be mapped."""
+        check_is_fitted(self)
+        model = inner_model(self.estimator_)
+        given = self.estimator_.estimator if isinstance(self.estimator_, FrozenEstimator) else self.estimator_
+        if model is not given or not hasattr(model, "predict_proba_interval"):
+            raise ValueError(
+                f"ensemble={given!r}: has no intervals; use BaggedPETClassifier or ProbabilityForestClassifier, or "
+                "method='venn_abers', whose bounds need only out-of-bag probabilities"
+            )
+        if len(self.classes_) != 2 or self.groups is not None:
+            found = f"groups={self.groups!r}" if self.groups is not None else f"{len(self.classes_)} classes"
+            raise ValueError(
+                f"method={self.method!r} with {found}: intervals are mapped for two classes without groups only; use "
+                "method='venn_abers', or the intervals of the ensemble itself, estimator_.predict_proba_interval"
+            )
+        return model
 
     def _keep_calibrator(self, calibrator: ScoreCalibrator, grouped: GroupCalibrator | None, n_rows: int) -> None:
         self.calibrator_: Any = calibrator

@@ -251,12 +251,10 @@ class PooledComponents:
     # Out of bag.
 
     def unseen_answer(self, n_threads: int) -> UnseenAnswer:
-        statistics = [Statistics.of(part.forest, part.filed, part.components, n_threads) for part in self.parts]
+        components_of = self.unseen_components(n_threads)
 
         def answer(unseen: Sequence[UnseenRows]) -> Floats:
-            asked = zip(statistics, unseen, strict=True)
-            found = [proba for of_part, rows in asked for proba in of_part.unseen(rows)]
-            return self.pool.combine(self._with_members(found, functools.partial(_ask_unseen, unseen[0], self.members)))
+            return self.pool.combine(components_of(unseen))
 
         if self.named is None:
             return answer
@@ -267,6 +265,17 @@ class PooledComponents:
             return named.put_into(answer(unseen), of_two)
 
         return answer_both
+
+    def unseen_components(self, n_threads: int) -> Callable[[Sequence[UnseenRows]], list[Floats]]:
+        """Predictions of each component for training rows, by the trees and folds that have not seen them."""
+        statistics = [Statistics.of(part.forest, part.filed, part.components, n_threads) for part in self.parts]
+
+        def answer(unseen: Sequence[UnseenRows]) -> list[Floats]:
+            asked = zip(statistics, unseen, strict=True)
+            found = [proba for of_part, rows in asked for proba in of_part.unseen(rows)]
+            return self._with_members(found, functools.partial(_ask_unseen, unseen[0], self.members))
+
+        return answer
 
     def mean_tables(self) -> list[_core.LeafTables]:
         return [frequency_tables(part.forest, Laplace(), 0.0) for part in self.parts]

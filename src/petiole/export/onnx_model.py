@@ -38,6 +38,7 @@ Answer = Callable[[Graph, str], str]  # from the graph and the matrix of columns
 
 # Sums come back in single precision: means that are this close may be equal.
 TIE = 1e-6
+LOST_ROWS = "rows_without_answer"  # the property of graphs in which some rows get NaN
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -82,6 +83,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
     graph.output(label, "label", label_type, ["rows"])
     graph.output(proba, "probabilities", np.float64, ["rows", len(model.classes_)])
     properties = {"classes": repr(model.classes_.tolist()), "petiole_class": type(model).__name__}
+    if graph.loses_rows:
+        properties[LOST_ROWS] = "NaN where a value is missing, or a category is new to a node of a tree"
     written: bytes = graph.finish(
         type(model).__name__, "Class probabilities by petiole", properties
     ).SerializeToString()

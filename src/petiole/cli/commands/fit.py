@@ -44,6 +44,15 @@ def fit(
             "--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated.", show_default=False
         ),
     ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals",
+            metavar="",
+            help="Keep the training rows in the model file, which predict --interval needs.",
+            show_default=False,
+        ),
+    ] = False,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -71,9 +80,16 @@ def fit(
         roles = columns.roles
         inner = make_model(method, settings or (), seed, n_processors(jobs))
         model = sets.around(inner, seed)
+        if intervals and not hasattr(model, "learn_intervals"):
+            raise WrongInput(
+                f"--intervals: a {type(model).__name__} has no intervals; use the method probability-forest, "
+                "eb-pets or b-pets"
+            )
         in_parts = memory_limit is not None or is_large(data)
         constraints.check(inner, method, in_parts)
         if in_parts:
+            if intervals:
+                raise WrongInput("--intervals: needs all rows in memory, so it is not for files that are read in parts")
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
         else:
             table = read_labelled(data, roles)
@@ -84,6 +100,8 @@ def fit(
             tell(warnings, quiet)
             constraints.put_into(inner, table)
             done = Fitted(table.n_rows, table.kinds, fit_model(model, table, quiet), table.left_out, warnings)
+            if intervals:
+                _learn_intervals(model, table)
         model.save(output)
         if json or not quiet:
             show(_answer(model, method, done, output, constraints), json)
@@ -99,6 +117,13 @@ def _about_growth(model: Any, n_rows: int) -> list[str]:
     chosen = [name for name in automatic(model) if hasattr(model, f"{name}_")]
     growth = {name: getattr(model, f"{name}_") for name in chosen}
     return describe_growth(growth, n_rows, has_directions(model.monotonic_cst))
+
+
+def _learn_intervals(model: Any, table: Any) -> None:
+    try:
+        model.learn_intervals(table.X, table.y, table.weights)
+    except ValueError as error:
+        raise WrongInput(f"--intervals: {error}") from None
 
 
 def check_place(path: str, option: str) -> None:
@@ -129,6 +154,8 @@ def _answer(model: Any, method: str, done: Fitted, output: str, constraints: Con
     lines += constraints.lines()
     if hasattr(model, "predict_set"):
         lines.append(f"prediction sets calibrated on {model.n_calibration_rows_:,} rows ({model.calibrated_on_})")
+    if "interval_rows_" in vars(innermost):
+        lines.append(f"keeps {len(innermost.interval_rows_):,} training rows for intervals")
     lines.append(f"wrote {output}")
     found = {
         "file": output,
