@@ -49,7 +49,7 @@ def fit(
         typer.Option(
             "--intervals",
             metavar="",
-            help="Keep the training rows in the model file, which predict --interval needs.",
+            help="Store the training rows in the model file, for predict --interval.",
             show_default=False,
         ),
     ] = False,
@@ -155,7 +155,7 @@ def _answer(model: Any, method: str, done: Fitted, output: str, constraints: Con
     if hasattr(model, "predict_set"):
         lines.append(f"prediction sets calibrated on {model.n_calibration_rows_:,} rows ({model.calibrated_on_})")
     if "interval_rows_" in vars(innermost):
-        lines.append(f"keeps {len(innermost.interval_rows_):,} training rows for intervals")
+        lines.append(f"stores {len(innermost.interval_rows_):,} training rows for intervals")
     lines.append(f"wrote {output}")
     found = {
         "file": output,
