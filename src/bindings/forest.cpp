@@ -1,9 +1,12 @@
 // The forest itself: trees in and out, as arrays of all trees and one by one.
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bindings.hpp"
 #include "forest/leaf_tables.hpp"
-#include "forest/ordered_counts.hpp"
+#include "forest/ordered_shares.hpp"
+#include "rows.hpp"
 #include "tree_fields.hpp"
 
 namespace petiole::bindings {
@@ -106,12 +109,38 @@ LeafTables leaf_counts_of(const Forest& forest, double in_bag, double out_of_bag
   return tables_of_counts(forest, {in_bag, out_of_bag, least}, pool);
 }
 
-LeafTables ordered_counts_of(const Forest& forest, double in_bag, double out_of_bag, double least,
-                             const std::vector<std::int8_t>& signs, int target, int n_threads) {
+ClassOrder as_order(const Forest& forest, const std::vector<std::int8_t>& signs, int target) {
   if (target < 0 || target >= forest.n_classes) throw nb::value_error("target: must be a class of the forest");
+  return {signs, target};
+}
+
+LeafTables ordered_tables_of(const Forest& forest, double in_bag, double out_of_bag, double least,
+                             const std::vector<std::int8_t>& signs, int target, int n_threads) {
+  const ClassOrder order = as_order(forest, signs, target);
   nb::gil_scoped_release release;
   ThreadPool pool(n_threads);
-  return ordered_counts(forest, {in_bag, out_of_bag, least}, {signs, target}, pool);
+  return ordered_shares(forest, {in_bag, out_of_bag, least}, order, pool);
+}
+
+Array<double> ordered_out_of_bag_of(const Forest& forest, const Members& members, double in_bag, double out_of_bag,
+                                    double least, const std::vector<std::int8_t>& signs, int target, const Labels& labels,
+                                    const Weights& weights, int target_label, const Vector<std::uint8_t>& fold_of,
+                                    const RowList& listed, int n_threads) {
+  check_members(members, forest.trees.size());
+  const ClassOrder order = as_order(forest, signs, target);
+  const Rows rows(members.n_rows, labels, weights);
+  const Asked asked = as_asked(members, listed);
+  if (fold_of.shape(0) != members.n_rows) throw nb::value_error("fold_of: one fold per row");
+  const auto folds_of = as_span(fold_of);
+  const std::size_t n_folds = folds_of.empty() ? 1 : std::size_t{1} + *std::max_element(folds_of.begin(), folds_of.end());
+  std::vector<double> out(asked.n);
+  run_interruptible([&](Interrupt& interrupt) {
+    ThreadPool pool(n_threads);
+    ordered_out_of_bag(forest, members, rows.view, static_cast<ClassId>(target_label), {fold_of.data(), n_folds},
+                       {in_bag, out_of_bag, least}, order, asked, pool, interrupt, out.data());
+    return 0;
+  });
+  return to_numpy(std::move(out));
 }
 
 // Of one tree, whose leaves are in order of node id.
@@ -146,8 +175,11 @@ void bind_forest(nb::module_& m) {
       .def("root_counts", &root_counts_of, "in_bag"_a, "out_of_bag"_a, "The same at the roots, n_trees x n_classes.")
       .def("leaf_counts", &leaf_counts_of, "in_bag"_a, "out_of_bag"_a, "least"_a = 0.0, "n_threads"_a = 1,
            "Weighted sums of in-bag and out-of-bag counts at the leaves, or at the nearest ancestor of this weight.")
-      .def("ordered_counts", &ordered_counts_of, "in_bag"_a, "out_of_bag"_a, "least"_a, "signs"_a, "target"_a, "n_threads"_a,
-           "Counts of the other classes and of one whose shares are monotone, of all leaves that are pooled.")
+      .def("ordered_tables", &ordered_tables_of, "in_bag"_a, "out_of_bag"_a, "least"_a, "signs"_a, "target"_a, "n_threads"_a,
+           "The shares of the other classes and of one that is monotone, or of two classes in their order.")
+      .def("ordered_out_of_bag", &ordered_out_of_bag_of, "members"_a, "in_bag"_a, "out_of_bag"_a, "least"_a, "signs"_a,
+           "target"_a, "labels"_a, "weights"_a.none(), "target_label"_a, "fold_of"_a, "rows"_a.none(), "n_threads"_a,
+           "The monotone share for training rows by the trees that have not seen them, without the rows of their fold.")
       .def("leaf_votes", &leaf_votes_of, "index"_a);
   m.def("ordered_shares", &ordered_shares_of, "arrays"_a, "signs"_a, "shares"_a, "weights"_a,
         "The shares of a class at the leaves of a tree, made monotone.");

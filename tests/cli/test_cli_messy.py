@@ -283,3 +283,71 @@ def test_what_is_compared_with_must_be_an_estimator(tmp_path, monkeypatch):
 def test_data_sets_can_be_fetched_by_an_option_too():
     assert run("datasets", "--fetch").stdout == run("datasets", "fetch").stdout
     assert "nothing is fetched without --yes" in run("datasets", "--fetch").stdout
+
+
+def test_exports_tell_that_some_rows_have_no_answer_in_onnx(tmp_path):
+    random = np.random.default_rng(0)
+    numbers = random.normal(size=120)
+    rows = [f"{number:.3f},{random.choice(['a', 'b', 'c'])},{'yes' if number > 0 else 'no'}" for number in numbers]
+    path = write(tmp_path / "rows.csv", "x,town,y", rows)
+    told = "note: where a value is missing, or a category is new to a node of a tree, the graph gives NaN"
+    run("fit", path, "-t", "y", *TREES, "-q", "-o", tmp_path / "m.petiole")
+    assert told in run("export", tmp_path / "m.petiole", "-o", tmp_path / "m.onnx").stderr
+    run("fit", path, "-t", "y", "--drop", "town", *TREES, "-q", "-o", tmp_path / "m.petiole")
+    assert told in run("export", tmp_path / "m.petiole", "-o", tmp_path / "m.onnx").stderr
+    holes = [
+        f"{'' if n % 9 == 0 else f'{number:.3f}'},{'yes' if number > 0 else 'no'}" for n, number in enumerate(numbers)
+    ]
+    path = write(tmp_path / "holes.csv", "x,y", holes)
+    separate = ["--set", "missing=separate", "--set", "max_depth=1"]
+    run("fit", path, "-t", "y", *TREES, *separate, "-q", "-o", tmp_path / "m.petiole")
+    assert told not in run("export", tmp_path / "m.petiole", "-o", tmp_path / "m.onnx").stderr
+
+
+def test_names_of_data_sets_are_advised_in_commands():
+    told = refused("datasets", "describe", "lones")
+    assert told.startswith("lones: no data set of this name is here") and "'loans'" in told
+    assert "petiole datasets list shows" in told and "petiole.datasets" not in told
+
+
+def test_a_budget_too_small_for_any_row_is_told(tmp_path):
+    rows = [f"{n},{1500 + n},{'yes' if n % 3 else 'no'}" for n in range(60)]
+    path = write(tmp_path / "rows.csv", "x,price,y", rows)
+    run("fit", path, "-t", "y", "--numeric", "x", "--drop", "price", *TREES, "-q", "-o", tmp_path / "m.petiole")
+    told = run("predict", tmp_path / "m.petiole", path, "--budget", 1000, "--price", "price").stderr
+    assert "chose 0 of 60 rows for 0: 0.0 of them are expected to be yes; the least price is 1,500" in told
+
+
+def test_dates_are_grouped_by_their_parts_and_refused_in_parts_before_the_work(tmp_path):
+    days = np.datetime64("2020-01-01") + np.arange(0, 1200, 6)
+    rows = [f"{day},{n % 7},{'yes' if n % 3 else 'no'}" for n, day in enumerate(days)]
+    path, page = write(tmp_path / "rows.csv", "since,x,y", rows), tmp_path / "page.html"
+    compare = [
+        "compare",
+        path,
+        "-t",
+        "y",
+        "-m",
+        "pet,naive-bayes",
+        "--folds",
+        2,
+        "--repeats",
+        1,
+        "-q",
+        "--report",
+        page,
+    ]
+    told = refused(*compare, "--by", "since")
+    assert told.startswith("--by since: is a column of dates; group by a part of them: 'since (days)', 'since (year)'")
+    run(*compare, "--by", "since (year)")
+    assert '<section id="groups"' in page.read_text(encoding="utf-8")
+    told = refused("fit", path, "-t", "y", *TREES, "--memory-limit", "1GB", "-o", tmp_path / "m.petiole")
+    assert "'since' holds dates or times, which are not read in parts: leave them out with --drop" in told
+
+
+def test_a_named_data_set_takes_the_name_of_its_own_target(tmp_path):
+    model = tmp_path / "m.petiole"
+    told = run("fit", "loans", "--target", "defaulted", *TREES, "-o", model).stderr
+    assert "target       defaulted (no 700, yes 300)" in told
+    assert "1,000 rows" in run("evaluate", model, "loans", "--target", "defaulted").stdout
+    assert "has its own; leave the option out" in refused("fit", "loans", "--target", "age", *TREES, "-o", model)

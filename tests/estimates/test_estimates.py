@@ -128,7 +128,7 @@ class Uniform(Component):
     def count(self, forest, n_threads):
         return forest.core.leaf_counts(1.0, 1.0)
 
-    def unseen(self, counts, unseen, filed):
+    def unseen(self, forest, counts, unseen, filed):
         return np.full_like(unseen.frequencies(counts, 1.0), 1.0 / counts.n_columns)
 
     def tables(self, forest, counts, n_threads):

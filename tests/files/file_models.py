@@ -204,6 +204,21 @@ MAKERS = {
     "boosted": lambda: _mixed(
         BoostedPETClassifier(0.2, max_iter=20, n_folds=3, random_state=0), sample_weight=weights()
     ),
+    "probability_forest_monotone": lambda: _plain_two(
+        ProbabilityForestClassifier(
+            6, monotonic_cst=[1, 1, 0, -1], members=("forest", "linear", "curved"), random_state=0
+        )
+    ),
+    "probability_forest_named_class": lambda: _mixed(
+        ProbabilityForestClassifier(
+            6,
+            monotonic_cst={"size": 1, "number": -1},
+            monotonic_class="high",
+            interaction_cst=[["size", "number"], ["colour", "old"]],
+            members=("forest", "curved", "boosted"),
+            random_state=0,
+        )
+    ),
     "boosted_monotone": lambda: _plain(
         BoostedPETClassifier(0.2, max_iter=10, monotonic_cst=[1, 0, 0, 0], monotonic_class=2, random_state=0)
     ),

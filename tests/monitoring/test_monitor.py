@@ -212,6 +212,16 @@ def test_estimated_scores_are_those_of_expected_confusion_matrices():
         assert found["roc_auc"] == pytest.approx(naive.area_of_matrices(p))
 
 
+def test_estimated_scores_are_those_of_nannyml():
+    """The numbers of NannyML 0.13.1 (``performance_estimation.confidence_based.metrics``), which rounds the area."""
+    p = ((np.arange(200) * 37 % 200 + 0.5) / 200) ** 1.5
+    found = estimate_scores(np.column_stack([1 - p, p]))
+    theirs = {"accuracy": 0.7779772018822934, "precision": 0.740507660142777, "recall": 0.6849722114330361}
+    for name, value in theirs.items():
+        assert found[name] == pytest.approx(value, abs=1e-14), name
+    assert found["roc_auc"] == pytest.approx(0.8571356941163467, abs=1e-7)
+
+
 def test_weights_of_estimated_scores_count_rows():
     rng = np.random.default_rng(1)
     proba, weights = rng.dirichlet(np.ones(2), 30), rng.integers(0, 4, 30)

@@ -238,15 +238,17 @@ def test_markdown_means_nothing_but_text(tmp_path):
 def test_forged_summaries_make_a_card_or_an_error(tmp_path):
     """Extreme numbers that a model file may hold."""
     X, y = late_payers(300)
+    n_cards = 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
         model = remember(BaggedPETClassifier(8, random_state=0).fit(X, y), X, y)
         kept = model.encoder_.reference
         for name in ("group_said", "group_came", "group_expected", "code_weights"):
-            extremes = np.array([0.0, 1e-300, 1.0, 1e100])
+            extremes = np.array([0.0, 1e-300, 1.0, 1e90])
             setattr(kept, name, [extremes[rng.integers(0, 4, table.shape)] for table in getattr(kept, name)])
         kept.reliability = kept.reliability * [1, 0, 0, 1e200] if seed % 2 else np.empty((0, 4))
-        kept.score_table = rng.choice([0.0, 1e300, -1e300], (3, 4))
+        kept.score_table = rng.choice([0.0, 1e-300, 1e6], (3, 4))
+        kept.spans = np.sort(rng.choice([-1e308, -1.0, 0.0, 6.5, 1e9, 1e308, np.nan], kept.spans.shape), axis=1)
         kept.titles = [["x" * 10000 for _ in titles] for titles in kept.titles]
         kept.n_rows, kept.n_honest = 1e-300, 1e-300
         path = tmp_path / "forged.petiole"
@@ -257,6 +259,8 @@ def test_forged_summaries_make_a_card_or_an_error(tmp_path):
             continue
         page, text = cards(path, tmp_path)
         assert len(page) < 200_000 and "x" * 100 not in text
+        n_cards += 1
+    assert n_cards > 5
 
 
 def test_errors_say_what_to_do(forest, tmp_path):

@@ -144,14 +144,14 @@ int sign_of_sum(std::span<const ProjectionTerm> terms, Signs signs) {
   return sign;
 }
 
-SplitTree split_tree(const Tree& tree, Signs signs, const std::vector<std::uint8_t>& closed) {
+SplitTree split_tree(const Tree& tree, Signs signs) {
   SplitTree splits;
   splits.n_columns = static_cast<std::int32_t>(signs.size());
   splits.children = tree.child_nodes;
   splits.branch_of_category = tree.category_branch;
   splits.nodes.resize(tree.n_nodes());
   for (std::size_t i = 0; i < tree.n_nodes(); ++i) {
-    if (tree.feature[i] < 0 || (!closed.empty() && closed[i])) continue;
+    if (tree.feature[i] < 0) continue;
     const auto terms = tree.projection_of(i);
     const int sign = terms.empty() ? signs[static_cast<std::size_t>(tree.feature[i])] : sign_of_sum(terms, signs);
     if (sign == kBothWays) continue;

@@ -38,9 +38,8 @@ struct SplitTree {
   }
 };
 
-// Nodes for which `closed` is true are cells, and so are splits by sums whose terms point in different directions. An empty
-// `closed` is false everywhere.
-SplitTree split_tree(const Tree& tree, Signs signs, const std::vector<std::uint8_t>& closed = {});
+// Splits by sums whose terms point in different directions are cells, as leaves are.
+SplitTree split_tree(const Tree& tree, Signs signs);
 
 // The sign of a sum of columns. 0 if nothing is demanded of any, kBothWays if its terms point in different directions.
 inline constexpr int kBothWays = 2;

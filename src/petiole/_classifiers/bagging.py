@@ -13,6 +13,7 @@ from petiole import _core
 from petiole._classifiers.base import encode_training
 from petiole._classifiers.constraining import check_constraint_parameters, constrained, fitted_constraints
 from petiole._classifiers.ensemble import MOST_OOB_WEIGHT, Floats, ForestClassifier
+from petiole._classifiers.intervals import forget_intervals
 from petiole._estimates.base import Fit
 from petiole._estimates.leaf_mean import LeafMean, fit_leaf_mean
 from petiole._forest.forest import Forest
@@ -236,6 +237,7 @@ nominal_splits, missing, threshold, split_class_weight, monotonic_cst, monotonic
         other = copy.copy(self)
         for name in [name for name in vars(other) if name.startswith("oob_") and name.endswith("_")]:
             delattr(other, name)
+        forget_intervals(other)
         other.smoothing = smoothing
         other._keep_estimate(estimate)
         return other

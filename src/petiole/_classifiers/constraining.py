@@ -17,7 +17,8 @@ from petiole.smoothing.monotone import Monotone
 def check_constraint_parameters(model: Any) -> None:
     """Raise an error that names a parameter of constraints, its value and the remedy, if one is invalid."""
     check_constraints(*_parameters(model))
-    if model.interaction_cst is not None and getattr(model, "splits", "best") == "oblique":
+    splits = getattr(model, "splits", "best")
+    if model.interaction_cst is not None and "oblique" in (splits if isinstance(splits, (tuple, list)) else (splits,)):
         raise ValueError(
             "interaction_cst: splits='oblique' tests sums of any two columns, which would interact; use splits='best' "
             "or 'random'"

@@ -20,6 +20,7 @@ from petiole._classifiers.base import (
     encode_queries,
     encode_training,
 )
+from petiole._classifiers.constraining import fitted_constraints
 from petiole._classifiers.explaining import Explainable
 from petiole._classifiers.fitting import (
     fingerprint_of,
@@ -29,6 +30,7 @@ from petiole._classifiers.fitting import (
     share_columns,
     single_trees,
 )
+from petiole._classifiers.intervals import INTERVAL_FIELDS, MADE, WithIntervals, check_intervals
 from petiole._classifiers.out_of_bag import (
     LOSSES,
     OUT_OF_BAG_FIELDS,
@@ -61,7 +63,7 @@ COUNTS = ("copies", "distinct")
 MOST_OOB_WEIGHT = 1e6
 
 
-class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
+class ForestClassifier(WithIntervals, Explainable, Updatable, TreeBasedClassifier):
     """Base of the ensembles.
 
     A fit encodes the rows, grows forests by plans, and makes an estimate from the leaves. A subclass defines the
@@ -82,12 +84,13 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
         fingerprint_=maybe(checks.text),
         counted_weights_=maybe(checks.weights(1)),
         **OUT_OF_BAG_FIELDS,
+        **INTERVAL_FIELDS,
     )
 
-    FIT_ONLY_ATTRIBUTES = (*OUT_OF_BAG_FIELDS, "oob_component_log_loss_", "fingerprint_")
+    FIT_ONLY_ATTRIBUTES = (*OUT_OF_BAG_FIELDS, *INTERVAL_FIELDS, MADE, "oob_component_log_loss_", "fingerprint_")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow the trees.
+        """Fit the model: grow the trees, and learn what turns their leaves into probabilities.
 
         Parameters
         ----------
@@ -145,7 +148,7 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
     # Coming back from a file.
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_estimate"}
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_estimate", MADE)}
 
     def __copy__(self) -> Self:
         """A copy that shares everything, unlike a pickle, without making the estimate again."""
@@ -162,6 +165,7 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
         if counted is not None:
             require(counted.shape == weights.shape, "counted_weights_: must be one per class")
         check_out_of_bag(state)
+        check_intervals(state)
         for forest in self._saved_forests(state):
             check_forest_fits(forest, state)
 
@@ -305,8 +309,9 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
     def predict_proba_std(self, X: Any) -> Floats:
         """The standard deviation over trees of each class's probability, shape (n_rows, n_classes).
 
-        It shows how much single trees differ, not how far their mean is from the truth. Divided by the square root of
-        the number of trees, it is how much another forest, grown on the same data, would differ.
+        It shows how much single trees differ, not how far their mean is from the truth, for which there is
+        :meth:`predict_proba_interval`. Divided by the square root of the number of trees, it is how much another
+        forest, grown on the same data, would differ.
         """
         check_is_fitted(self)
         estimate, n_threads, matrix = self._estimate, self._n_threads(), encode_queries(self, X)
@@ -354,6 +359,8 @@ class ForestClassifier(Explainable, Updatable, TreeBasedClassifier):
             raise ValueError(
                 f"the classes differ, {list(self.classes_)} and {list(other.classes_)}: merge models with equal classes"
             )
+        if fitted_constraints(self) != fitted_constraints(other):
+            raise ValueError("monotonic_cst or interaction_cst differ: merge models with equal constraints")
         if not self.encoder_.reads_alike(other.encoder_):
             raise ValueError(
                 "the columns or their categories differ: fit all with the same columns, and with rows in which every "

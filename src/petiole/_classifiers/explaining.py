@@ -21,7 +21,7 @@ class Explainable:
         n_permutations: int = 64,
         random_state: Any = 0,
     ) -> Explanation:
-        """Divide the answers for the rows of X among the columns, by Shapley values.
+        """Divide the predictions for the rows of X among the columns, by Shapley values.
 
         ``explanation.base_values + explanation.values.sum(axis=1)`` are the probabilities, or the log-odds. See
         :func:`petiole.explanations.explain` for the parameters and what is exact.

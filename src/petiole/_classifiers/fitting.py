@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole._classifiers.base import TableClassifier, remember_columns, seed_of
+from petiole._classifiers.intervals import forget_intervals
 from petiole._classifiers.out_of_bag import keep_out_of_bag, keep_quality
 from petiole._classifiers.pet import PETClassifier
 from petiole._estimates.base import Fit, ForestEstimate
@@ -92,6 +93,7 @@ def keep_fit(
     model.classes_ = classes
     model.class_weights_ = class_weights
     model.__dict__.pop("counted_weights_", None)
+    forget_intervals(model)
     model._keep_estimate(fit.estimate)
     if fit.quality is not None:
         keep_quality(model, fit.quality)

@@ -18,8 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from petiole._classifiers.bagging import BaggedPETClassifier
+from petiole._classifiers.constraining import fitted_constraints
 from petiole._classifiers.describing import Described
 from petiole._classifiers.explaining import Explainable
+from petiole._classifiers.intervals import ProbabilityIntervals
 from petiole._table.columns import Floats
 from petiole._table.encoder import FeatureEncoder
 from petiole._table.frames import Array, settled
@@ -190,6 +192,7 @@ class OOBCalibratedClassifier(
         estimator = self._fit_ensemble(X, y, sample_weight)
         rows = _honest_rows(estimator, y, sample_weight)
         rows.fit(calibrator)
+        check_keeps_order(inner_model(estimator), calibrator, self.groups)
         if grouped is not None:
             _correct_groups(grouped, self.groups, estimator, X, rows, calibrator)
         validate_data(self, X, skip_check_array=True)
@@ -214,6 +217,7 @@ class OOBCalibratedClassifier(
             raise ValueError(f"groups={groups!r}: need X, the rows of fit, to know which group each row is in")
         rows = _honest_rows(self.estimator_, y, sample_weight)
         rows.fit(calibrator)
+        check_keeps_order(inner_model(self.estimator_), calibrator, groups)
         if grouped is not None:
             _correct_groups(grouped, groups, self.estimator_, X, rows, calibrator)
         other = copy.copy(self)
@@ -249,6 +253,53 @@ class OOBCalibratedClassifier(
         proba = self._uncalibrated(X)
         calibrator: VennAbersCalibrator = self.calibrator_
         return calibrator.predict_interval(proba)
+
+    def learn_intervals(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Prepare :meth:`predict_proba_interval` of the ensemble; Venn–Abers bounds need no preparation.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the data that the model was fitted on
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "predict_interval"):
+            self._with_intervals().learn_intervals(X, y, sample_weight)
+        return self
+
+    def predict_proba_interval(self, X: Any, level: float = 0.9) -> ProbabilityIntervals:
+        """An interval for the probability of each class.
+
+        With ``method="venn_abers"`` these are the bounds of :meth:`predict_interval`, whatever the level. Otherwise
+        they are the ensemble's own intervals (see :meth:`BaggedPETClassifier.predict_proba_interval`) after the map
+        of the calibrator, which is treated as known. This is for two classes and without ``groups``.
+        """
+        if hasattr(self, "predict_interval"):
+            lower, upper = self.predict_interval(X)
+            return ProbabilityIntervals(lower, upper, self.predict_proba(X), self.classes_, None)
+        found = self._with_intervals().predict_proba_interval(X, level)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        ends = [self.calibrator_.predict(np.column_stack([1 - end[:, 1], end[:, 1]])) for end in found]
+        lower, upper = np.minimum(*ends), np.maximum(*ends)
+        proba = np.asarray(self.calibrator_.predict(found.proba))
+        return ProbabilityIntervals(lower, upper, proba, self.classes_, found.level)
+
+    def _with_intervals(self) -> Any:
+        """The ensemble, if its intervals can be mapped."""
+        check_is_fitted(self)
+        model = inner_model(self.estimator_)
+        given = self.estimator_.estimator if isinstance(self.estimator_, FrozenEstimator) else self.estimator_
+        if model is not given or not hasattr(model, "predict_proba_interval"):
+            raise ValueError(
+                f"ensemble={given!r}: has no intervals; use BaggedPETClassifier or ProbabilityForestClassifier, or "
+                "method='venn_abers', whose bounds need only out-of-bag probabilities"
+            )
+        if len(self.classes_) != 2 or self.groups is not None:
+            found = f"groups={self.groups!r}" if self.groups is not None else f"{len(self.classes_)} classes"
+            raise ValueError(
+                f"method={self.method!r} with {found}: intervals are mapped for two classes without groups only; use "
+                "method='venn_abers', or the intervals of the ensemble itself, estimator_.predict_proba_interval"
+            )
+        return model
 
     def _keep_calibrator(self, calibrator: ScoreCalibrator, grouped: GroupCalibrator | None, n_rows: int) -> None:
         self.calibrator_: Any = calibrator
@@ -334,6 +385,28 @@ def inner_model(estimator: Any) -> Any:
     """The ensemble itself, where it is frozen or the last step of a pipeline."""
     model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def check_keeps_order(model: Any, calibrator: ScoreCalibrator, groups: Any) -> None:
+    """Raise ValueError if a model has monotone probabilities and the calibrated ones would not be."""
+    constraints = fitted_constraints(model) if hasattr(model, "encoder_") else None
+    if constraints is None or not constraints.orders:
+        return
+    if len(calibrator.classes_) > 2:
+        raise ValueError(
+            "monotonic_cst: with more than two classes, the recalibrated probability of the named class is not "
+            "monotone; use the ensemble itself, or recalibrate one of two classes"
+        )
+    if groups is not None:
+        raise ValueError(
+            f"groups={groups!r}: corrections for groups differ from row to row, so that probabilities are no longer "
+            "monotone; use groups=None with monotonic_cst"
+        )
+    if not all(one.keeps_order for one in calibrator.calibrators_):
+        raise ValueError(
+            f"calibrator {calibrator!r}: its map falls somewhere, so that probabilities are no longer monotone; with "
+            "monotonic_cst use method='beta', 'isotonic', 'spline', 'temperature' or 'venn_abers'"
+        )
 
 
 def out_of_bag_probabilities(estimator: Any) -> Floats:

@@ -211,7 +211,7 @@ class PETClassifier(Explainable, Updatable, TreeBasedClassifier):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, pruning_set: tuple[Any, Any] | None = None
     ) -> PETClassifier:
-        """Grow the tree.
+        """Fit the model: grow the tree, prune it if wanted, and apply the leaf estimator.
 
         Parameters
         ----------

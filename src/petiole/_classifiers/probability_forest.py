@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,17 +13,31 @@ from sklearn.utils.validation import check_is_fitted
 from petiole import _core
 from petiole._classifiers import sizing
 from petiole._classifiers.base import encode_labelled, encode_queries
+from petiole._classifiers.constraining import check_constraint_parameters, constraints_of, fitted_constraints
 from petiole._classifiers.ensemble import Floats, ForestClassifier
+from petiole._classifiers.pool_parameters import check_constrainable, kind_names, member_names, pool_components
 from petiole._classifiers.sizing import Chosen, automatic, choose_growth, describe_growth
 from petiole._classifiers.trials import Trials
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit
-from petiole._estimates.components import COMPONENTS, Component, make_components
-from petiole._estimates.members import AUTO_MEMBERS, FOREST, MEMBERS, Folding, PoolMembers
-from petiole._estimates.pool import PRIOR, Part, PooledComponents, fit_pooled_components, pool_rows
+from petiole._estimates.components import COMPONENTS
+from petiole._estimates.constrained_components import constrained_components
+from petiole._estimates.members import FOREST, Folding, PoolMembers
+from petiole._estimates.pool import (
+    PRIOR,
+    NamedClass,
+    NamedPool,
+    Part,
+    PooledComponents,
+    PoolTask,
+    fit_pooled_components,
+    names_of,
+    pool_rows,
+)
 from petiole._estimates.vote_look_up import file_rows, make_ballot
 from petiole._forest.forest import Forest
 from petiole._forest.plan import N_TREES, GrownForest, tree_kinds
+from petiole._table.constraints import has_directions
 from petiole._table.rows import EncodedRows
 from petiole._tree.plan import AUTO, TreePlan
 from petiole._validation import check_choice, check_number
@@ -64,9 +79,10 @@ class ProbabilityForestClassifier(ForestClassifier):
     members : "auto" or tuple of {"forest", "linear", "curved", "kernel", "boosted"}, default="auto"
         The models that enter the pool: the forest, logistic regressions on the columns ("linear"), with ranks, squares
         and products ("curved") and on kernels ("kernel"), and boosted trees that correct the forest ("boosted"). "auto"
-        is all of them. Those that do not help are dropped.
+        is all of them, but for "kernel" if there are constraints, to which it cannot keep. Those that do not help are
+        dropped.
     components : tuple of {"raw", "eb", "oob", "votes", "coarse"}, default=("raw", "oob", "votes", "coarse")
-        The statistics of the forest's leaves.
+        The statistics of the forest's leaves. "votes" keeps to no constraint, and is left out where there is one.
     coarse_rows : float, default=30
         The least weight of rows at the ancestor that "coarse" takes.
     floor : float, default=0.002
@@ -74,12 +90,17 @@ class ProbabilityForestClassifier(ForestClassifier):
     min_samples_leaf : float or "auto", default="auto"
         The least weight of rows in a leaf. "auto" is 1 up to 50,000 rows. For more rows it is 1 if no tree then has
         more than 10,000 leaves, and otherwise one 10,000th of the rows; or one 3,000th, if a small forest predicts its
-        out-of-bag rows better with that (by 0.5 % of the log-loss). This limits the size of trees and files.
+        out-of-bag rows better with that (by 0.5 % of the log-loss). This limits the size of trees and files. With
+        ``monotonic_cst`` it is 6, or one 1,500th of the rows if that is more.
     max_bins : int, None or "auto", default="auto"
         The number of bins for the values of a column. "auto" is None (exact splits) up to 50,000 rows and 255 above.
     missing : {"auto", "fractional", "separate"}, default="auto"
         As in :class:`PETClassifier`. "auto" is "separate" if values are missing and a small forest predicts its
-        out-of-bag rows better with that (by 3 % of the log-loss), and otherwise "fractional".
+        out-of-bag rows better with that (by 3 % of the log-loss), or if ``monotonic_cst`` needs it, and otherwise
+        "fractional".
+    monotonic_cst, monotonic_class, interaction_cst
+        As in :class:`PETClassifier`. With more than two classes and ``monotonic_cst``, the named class has a pool for
+        itself (``named_pool_``), which gives its probability; the pool of all classes divides the rest.
     criterion, max_depth, categorical_features, nominal_splits, threshold, pruning, \
 confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start, random_state, n_jobs, verbose
         As in :class:`BaggedPETClassifier`, except that rows count
@@ -94,6 +115,8 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
     pool_intercepts_ : array of shape (n_classes,)
     component_names_ : list of str
         The components in the order of ``pool_weights_``.
+    named_pool_ : NamedPool
+        Only with ``monotonic_cst`` and more than two classes: the names and weights of the pool of the named class.
     oob_log_loss_, oob_brier_, oob_score_ : float
         Log-loss in bits, Brier score and accuracy of the pool on out-of-bag rows, from which its few weights were also
         learned.
@@ -128,6 +151,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         pool_weights_=checks.floats(2, 0.0, checks.LARGEST),
         pool_intercepts_=checks.floats(1, -checks.LARGEST, checks.LARGEST),
         component_names_=checks.texts,
+        named_pool_=maybe(checks.instance_of("NamedPool")),
         oob_component_log_loss_=maybe(checks.anything),
         n_estimators_=maybe(checks.whole(1)),
         min_samples_leaf_=maybe(checks.number(1)),
@@ -158,6 +182,9 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         bootstrap: str | bool = "stratified",
         count: str = "distinct",
         split_class_weight: Any = None,
+        monotonic_cst: Any = None,
+        monotonic_class: Any = None,
+        interaction_cst: Any = None,
         weights: str = "auto",
         oob_score: bool = False,
         warm_start: bool = False,
@@ -185,6 +212,9 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         self.bootstrap = bootstrap
         self.count = count
         self.split_class_weight = split_class_weight
+        self.monotonic_cst = monotonic_cst
+        self.monotonic_class = monotonic_class
+        self.interaction_cst = interaction_cst
         self.weights = weights
         self.oob_score = oob_score
         self.warm_start = warm_start
@@ -230,7 +260,8 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
             raise ValueError(
                 f"components={self.components!r}: must be a tuple of different names from {tuple(COMPONENTS)}"
             )
-        member_names(self)
+        check_constraint_parameters(self)
+        check_constrainable(self)
         check_number("coarse_rows", self.coarse_rows, 1)
         check_number("floor", self.floor, 1e-12, 0.5)
 
@@ -251,7 +282,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
             return Chosen(chosen | {N_TREES: len(self.trees_)} if self.n_estimators == AUTO else chosen)
         trial = Trials(self, rows, seed)
         growth = choose_growth(self, rows, trial)
-        for line in describe_growth(growth, len(rows)) if self.verbose else ():
+        for line in describe_growth(growth, len(rows), has_directions(self.monotonic_cst)) if self.verbose else ():
             print(f"[{type(self).__name__}] {line}", flush=True)
         # A few trees of a small table are grown as quickly as its rows are found in them.
         return Chosen(growth, trial.grown_for(growth) if len(rows) > sizing.MANY_ROWS else ())
@@ -284,13 +315,11 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
             )
             for one, of_kind in zip(grown, unseen, strict=True)
         ]
-        return fit_pooled_components(
-            [of_kind.forest for of_kind in grown],
-            filed,
-            unseen,
-            pool_components(self),
-            leaf_component_names(self, len(grown)),
-            member_names(self),
+        task = PoolTask(
+            forests=[of_kind.forest for of_kind in grown],
+            filed=filed,
+            unseen=unseen,
+            wanted=member_names(self, rows.constraints),
             seed=seed,
             prior=prior,
             learn_from=pool_rows(len(rows), seed),
@@ -298,6 +327,7 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
             answer_all=self.oob_score,
             n_threads=n_threads,
         )
+        return fit_pooled_components(task, pool_components(self), kind_names(self, len(grown)))
 
     def _keep_estimate(self, estimate: PooledComponents) -> None:
         self._estimate = estimate
@@ -309,6 +339,9 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         self.pool_weights_ = estimate.pool.weights
         self.pool_intercepts_ = estimate.pool.intercepts
         self.component_names_ = estimate.names
+        self.__dict__.pop("named_pool_", None)
+        if estimate.named is not None:
+            self.named_pool_ = NamedPool.of(estimate.named.pool)
         self.__dict__.pop("trees_", None)  # joined again on access
 
     FIT_ONLY_ATTRIBUTES = (*ForestClassifier.FIT_ONLY_ATTRIBUTES, "trees_")
@@ -325,17 +358,22 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         super().__setstate__(state)
         if "parts_" not in state:
             return
-        components = pool_components(self)
+        constraints = fitted_constraints(self)
+        components = constrained_components(pool_components(self), constraints, len(self.classes_))
         parts = []
         for forest, tables in state["parts_"]:
             ballot = make_ballot(forest, self.class_weights_)
             filed = FiledVotes(_core.VoteTables.from_state(tables), ballot)
-            parts.append(Part.of(forest, filed, components, self._n_threads()))
+            parts.append(Part.of(forest, filed, components.whole, self._n_threads()))
         members = state.get("members_", PoolMembers(Folding(2, 0)))
         names = self.component_names_
         estimate = PooledComponents(
             parts, members, self.pool_, state.get("forest_pool_"), names, self.class_weights_, self.prior_
         )
+        if components.named:
+            assert constraints is not None
+            named = NamedClass.of(constraints, self.named_pool_, estimate, components.named, self._n_threads())
+            estimate = replace(estimate, named=named)
         self._keep_estimate(estimate)
 
     @classmethod
@@ -351,7 +389,13 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
         n_classes, parts, pool = len(state["classes_"]), state["parts_"], state["pool_"]
         require(1 <= len(parts) <= len(tree_kinds(self)), "parts_: must be one per kind of trees")
         members = state["members_"].names if "members_" in state else []
-        names = [*leaf_component_names(self, len(parts)), *members, PRIOR]
+        constraints = constraints_of(self, state["encoder_"], state["classes_"])
+        components = constrained_components(pool_components(self), constraints, n_classes)
+        kinds = kind_names(self, len(parts))
+        require(bool(components.named) == ("named_pool_" in state), "named_pool_: must be there for a named class")
+        if components.named:
+            state["named_pool_"].check_fits(names_of(components.named, kinds), state["encoder_"].n_features)
+        names = [*names_of(components.whole, kinds), *members, PRIOR]
         require(state["component_names_"] == names, "component_names_: must be those of the parts and members")
         if "members_" in state:
             state["members_"].check_fits(state["encoder_"].n_features, n_classes)
@@ -373,31 +417,3 @@ confidence, bootstrap, count, split_class_weight, weights, oob_score, warm_start
 
 def _is_loss(value: Any) -> bool:
     return isinstance(value, float) and not value < 0
-
-
-def pool_components(model: ProbabilityForestClassifier) -> tuple[Component, ...]:
-    """The components of the model's parameters."""
-    return make_components(model.components, float(model.coarse_rows))
-
-
-def leaf_component_names(model: ProbabilityForestClassifier, n_kinds: int) -> list[str]:
-    """The names of the leaf statistics, for all kinds of trees."""
-    kinds = tree_kinds(model)[:n_kinds]
-    if len(kinds) == 1:
-        return list(model.components)
-    return [f"{name}, {kind}" for kind in kinds for name in model.components]
-
-
-def member_names(model: ProbabilityForestClassifier) -> tuple[str, ...]:
-    """The members of the pool beside the forest."""
-    if isinstance(model.members, str) and model.members == "auto":
-        return AUTO_MEMBERS
-    names = tuple(model.members) if isinstance(model.members, (tuple, list)) else ()
-    for name in names:
-        check_choice("members", name, (FOREST, *MEMBERS))
-    if FOREST not in names or len(set(names)) < len(names):
-        raise ValueError(
-            f"members={model.members!r}: must be 'auto' or a tuple of different names from {(FOREST, *MEMBERS)}, "
-            f"{FOREST!r} among them"
-        )
-    return tuple(name for name in MEMBERS if name in names)

@@ -6,11 +6,14 @@ averages over them. So a few small forests are grown with leaves of different si
 trees have not seen. Large leaves compensate for having few trees, so they must be clearly better in these small
 forests to be as good in the whole one.
 
+Where probabilities have to be monotone, leaves are pooled, which makes small ones useless, and the time grows with the
+square of their number: so they have six rows, or more on tables of more than 9,000 rows.
+
 The number of trees on large tables: the log-loss of T trees is close to L + c / T. The log-losses of two forests give
 c, and with it how much more trees would gain.
 
 The treatment of missing values: if the fact that a value is missing is informative, a branch of its own is better than
-dividing such rows.
+dividing such rows. Where probabilities have to be monotone, rows must not be divided.
 """
 
 from __future__ import annotations
@@ -23,12 +26,14 @@ import numpy as np
 
 from petiole._forest.forest import Forest
 from petiole._forest.plan import MOST_TREES, N_TREES
+from petiole._table.constraints import has_directions
 from petiole._table.rows import EncodedRows
 from petiole._tree.plan import AUTO
 
 MANY_ROWS = 50_000  # up to which trees are grown in full
 BINS = 255
 LEAVES = (10_000, 3_000)  # at most so many leaves of equal size in a tree
+ORDERED_ROWS, ORDERED_LEAVES = 6, 1_500  # with directions: the fewest rows of a leaf, and at most so many leaves
 TRIAL_TREES = 16
 GAIN = 0.005  # of the log-loss, by which larger leaves must be better, and which trees may leave
 FEW_TREES = 64  # the smallest forest of a large table, and the step between sizes
@@ -71,17 +76,20 @@ def finest_growth(estimator: Any, n_rows: int) -> dict[str, Any]:
         "max_bins": BINS if many else None,
         "missing": "fractional",
     }
+    if has_directions(estimator.monotonic_cst):
+        known |= {"min_samples_leaf": max(ORDERED_ROWS, _leaf(n_rows, ORDERED_LEAVES)), "missing": "separate"}
     return {name: known[name] for name in automatic(estimator)}
 
 
 def choose_growth(estimator: Any, rows: EncodedRows, trial: Trial) -> Growth:
     """What "auto" stands for on these rows."""
     growth = finest_growth(estimator, len(rows))
+    ordered = has_directions(estimator.monotonic_cst)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some rows may be in the samples of all of a few trees
-        if "min_samples_leaf" in growth and len(rows) > MANY_ROWS:
+        if "min_samples_leaf" in growth and len(rows) > MANY_ROWS and not ordered:
             growth = _choose_leaves(growth, len(rows), trial)
-        if "missing" in growth and np.isnan(rows.matrix).any():
+        if "missing" in growth and not ordered and np.isnan(rows.matrix).any():
             growth = _choose_missing(growth, trial)
         if N_TREES in growth and len(rows) > MANY_ROWS:
             growth = {**growth, N_TREES: _choose_trees(growth, trial)}
@@ -121,19 +129,21 @@ def _leaf(n_rows: int, leaves: int) -> float:
     return float(max(1, round(n_rows / leaves)))
 
 
-def describe_growth(growth: Growth, n_rows: int) -> list[str]:
-    """Lines about what was chosen, if it differs from the usual values.
+def describe_growth(growth: Growth, n_rows: int, ordered: bool = False) -> list[str]:
+    """Lines about what was chosen, if it differs from the usual values; ``ordered`` if there are directions.
 
     >>> describe_growth({"min_samples_leaf": 6.0, "max_bins": 255}, 60_000)
     ['large table (60,000 rows): leaves have at least 6 rows (chosen on out-of-bag rows), columns 255 bins']
     """
     if growth.get("missing") == "separate":
-        return [MISSING_TELLS, *describe_growth({**growth, "missing": "fractional"}, n_rows)]
+        others = describe_growth({**growth, "missing": "fractional"}, n_rows)
+        return others if ordered else [MISSING_TELLS, *others]
     if n_rows <= MANY_ROWS or not set(growth) - {"missing"}:
         return []
     parts = []
     if "min_samples_leaf" in growth:
-        parts.append(f"leaves have at least {growth['min_samples_leaf']:g} rows (chosen on out-of-bag rows)")
+        how = "" if ordered else " (chosen on out-of-bag rows)"
+        parts.append(f"leaves have at least {growth['min_samples_leaf']:g} rows{how}")
     if "max_bins" in growth:
         parts.append(f"columns {growth['max_bins']} bins")
     if growth.get(N_TREES, MOST_TREES) < MOST_TREES:

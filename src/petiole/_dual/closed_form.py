@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._classifiers.updating import estimate_of
 from petiole._dual.noise import Perturbation
 from petiole._dual.sampling import draw, perturbed_matrix
-from petiole._estimates.asking import FiledVotes, PooledTables, Positions
+from petiole._estimates.asking import CountedWeights, FiledVotes, PooledTables, Positions, label_of
 from petiole._estimates.base import ForestEstimate
 from petiole._estimates.cross_fitted import CrossFitted
 from petiole._estimates.members import Folding
 from petiole._estimates.single_tree import SingleTree
 from petiole._forest.forest import Forest
 from petiole._forest.plan import ForestPlan
+from petiole._table.constraints import Constraints
 from petiole._table.rows import EncodedRows
 
 Floats = npt.NDArray[np.float64]
@@ -115,6 +116,19 @@ class SoftUnseenRows:
         self.perturbation = perturbation
         self.n_threads = n_threads
         self._leaves: _core.Members | None = None
+
+    def ordered_shares(self, forest: Forest, weights: CountedWeights, order: Constraints) -> Floats:
+        """From the rows on which trees were grown, which no label of an unseen row has changed."""
+        grown_on = CountedWeights(1.0, 0.0, weights.least)
+        tables = forest.core.ordered_tables(*grown_on, order.signs, order.target, self.n_threads)
+        return self.means(tables)[:, label_of(order, forest)]
+
+    def against_others(self, target: int) -> SoftUnseenRows:
+        """The same rows with two classes: 1 is the target, 0 all others."""
+        part = replace(
+            self.part, rows=self.rows.against_others(target), training=self.part.training.against_others(target)
+        )
+        return type(self)(self.router, part, self.perturbation, self.n_threads)
 
     @property
     def leaves(self) -> _core.Members:

@@ -18,7 +18,11 @@ from petiole._estimates.cross_fitted import CrossFitted
 from petiole._estimates.members import Folding
 from petiole._forest.forest import Forest
 from petiole._forest.plan import GrownForest
+from petiole._table.constraints import Constraints
 from petiole._table.rows import EncodedRows
+
+# Folds of the rows for out-of-bag predictions by shares that are pooled.
+N_FOLDS = 10
 
 Floats = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.uint32]
@@ -42,6 +46,14 @@ class PooledTables:
     def leaves(self) -> _core.PooledLeaves | None:
         """All of it in one small record for each leaf, made when first asked for; None if that cannot be."""
         return _core.PooledLeaves.of(self.filed.tables, self.tables, self.filed.ballot)
+
+
+class CountedWeights(NamedTuple):
+    """How often in-bag and out-of-bag rows count, and the least weight of rows at a node whose counts are taken."""
+
+    in_bag: float
+    out_of_bag: float
+    least: float
 
 
 class Queries(Protocol):
@@ -78,6 +90,12 @@ class UnseenRows(Protocol):
 
     def ask(self, model: CrossFitted, folding: Folding, starts: Floats | None) -> Floats:
         """The probabilities by a model that is not a forest, each row predicted by the fold that held it out."""
+
+    def ordered_shares(self, forest: Forest, weights: CountedWeights, order: Constraints) -> Floats:
+        """The mean share of the class whose shares are monotone; NaN where all trees have seen a row."""
+
+    def against_others(self, target: int) -> UnseenRows:
+        """The same rows with two classes: 1 is the target, 0 all others."""
 
 
 class PlainQueries:
@@ -138,6 +156,37 @@ class OutOfBagRows:
         some._voted = self._voted
         return some
 
+    def ordered_shares(self, forest: Forest, weights: CountedWeights, order: Constraints) -> Floats:
+        """Tables are made for each fold of the rows without its out-of-bag rows.
+
+        A single row could not be taken out of the counts: its label may have decided which leaves were pooled.
+        """
+        n_rows = len(self.rows)
+        fold_of = (np.random.default_rng(0).permutation(n_rows) % N_FOLDS).astype(np.uint8)
+        return np.asarray(
+            forest.core.ordered_out_of_bag(
+                self.members,
+                *weights,
+                order.signs,
+                order.target,
+                self.rows.labels,
+                self.rows.weights,
+                label_of(order, forest),
+                fold_of,
+                self.selected,
+                self.n_threads,
+            )
+        )
+
+    def with_rows(self, rows: EncodedRows) -> OutOfBagRows:
+        """The same with other labels or constraints of the rows."""
+        same = OutOfBagRows(self.members, rows, self.n_threads, self.selected)
+        same._voted = self._voted
+        return same
+
+    def against_others(self, target: int) -> OutOfBagRows:
+        return self.with_rows(self.rows.against_others(target))
+
     def vote(self, ballot: _core.Ballot) -> tuple[npt.NDArray[np.int32], Floats]:
         """The winner and the votes of each of all rows, by the trees that have not seen it; worked out once."""
         if self._voted is None or self._voted[0] is not ballot:
@@ -173,6 +222,11 @@ class OutOfBagRows:
         if rows is None:
             return self.selected
         return rows if self.selected is None else self.selected[rows]
+
+
+def label_of(order: Constraints, forest: Forest) -> int:
+    """The label of the class in rows of two classes: with more, rows are those of the class against all others."""
+    return order.target if forest.core.n_classes == 2 else 1
 
 
 def filled(proba: Floats, instead: Floats) -> Floats:

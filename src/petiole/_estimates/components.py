@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petiole import _core
-from petiole._estimates.asking import FiledVotes, UnseenRows
+from petiole._estimates.asking import CountedWeights, FiledVotes, UnseenRows
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._forest.forest import Forest
 from petiole.smoothing import Raw
@@ -25,16 +25,18 @@ Floats = npt.NDArray[np.float64]
 class Component(ABC):
     """One statistic of the leaves of a forest."""
 
-    name: ClassVar[str]
+    name: str
     # Whether it is computed by the look-up of votes and has no tables.
     looks_up_votes: ClassVar[bool] = False
+    # Whether it is the frequencies of a tree's own rows, by which gaps of other components are filled.
+    is_own_rows: bool = False
 
     @abstractmethod
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables | None:
         """The counts at the leaves; None if the leaf matrices of votes are all that is needed."""
 
     @abstractmethod
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         """Probabilities of training rows by the trees that have not seen them, each row taken out of the counts.
 
         NaN where nothing is known about a row.
@@ -49,16 +51,32 @@ class Component(ABC):
         """Probabilities of queries, from the means of the tables; NaN where nothing is known about a query."""
         return means
 
+    def counted(self) -> CountedWeights | None:
+        """The rows whose frequencies it takes; None if it does more."""
+        return None
+
+    def own_rows(self) -> Component:
+        """The component of the same kind that fills gaps of this one."""
+        return OwnRows()
+
+    def n_classes(self, forest: Forest) -> int:
+        """The classes that it has probabilities of."""
+        return int(forest.core.n_classes)
+
 
 class OwnRows(Component):
     """The frequencies of the rows that the tree was grown on."""
 
     name = "raw"
+    is_own_rows = True
+
+    def counted(self) -> CountedWeights:
+        return CountedWeights(1.0, 0.0, 0.0)
 
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return frequency_tables(forest, Raw(), 0.0, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.means(counts)
 
@@ -71,10 +89,13 @@ class AllRows(Component):
 
     name = "eb"
 
+    def counted(self) -> CountedWeights:
+        return CountedWeights(1.0, 1.0, 0.0)
+
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, 0.0, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 
@@ -88,10 +109,13 @@ class UnseenRowsAlone(Component):
 
     name = "oob"
 
+    def counted(self) -> CountedWeights:
+        return CountedWeights(0.0, 1.0, 0.0)
+
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(0.0, 1.0, 0.0, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 
@@ -114,7 +138,7 @@ class Votes(Component):
     def count(self, forest: Forest, n_threads: int) -> None:
         return None
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         return unseen.look_up(filed, _core.VoteRows.shared, 1.0)
 
 
@@ -126,10 +150,13 @@ class Coarse(Component):
     def __init__(self, least_rows: float) -> None:
         self.least_rows = least_rows
 
+    def counted(self) -> CountedWeights:
+        return CountedWeights(1.0, 1.0, self.least_rows)
+
     def count(self, forest: Forest, n_threads: int) -> _core.LeafTables:
         return forest.core.leaf_counts(1.0, 1.0, self.least_rows, n_threads)
 
-    def unseen(self, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
+    def unseen(self, forest: Forest, counts: _core.LeafTables | None, unseen: UnseenRows, filed: FiledVotes) -> Floats:
         assert counts is not None
         return unseen.frequencies(counts, 1.0)
 

@@ -116,14 +116,19 @@ def boosting_plan(training: TrainingRows) -> BoostingPlan:
 
 
 # The name of the forest among the members; the other models; and the default members.
-FOREST = "forest"
+FOREST, KERNEL = "forest", "kernel"
 MEMBERS: dict[str, FitMember] = {
     "linear": _fit_linear,
     "curved": _fit_curved,
-    "kernel": _fit_kernel,
+    KERNEL: _fit_kernel,
     "boosted": _fit_boosted,
 }
 AUTO_MEMBERS: tuple[str, ...] = tuple(MEMBERS)
+
+
+def without_kernels(names: Sequence[str]) -> tuple[str, ...]:
+    """The members that can keep to constraints: kernels are of all columns together."""
+    return tuple(name for name in names if name != KERNEL)
 
 
 @dataclass(frozen=True, eq=False)

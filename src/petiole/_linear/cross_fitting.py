@@ -14,7 +14,7 @@ from petiole._linear.kernel import KernelEncoding, Whitening, typical_distance
 from petiole._linear.model import LinearModel
 from petiole._linear.numeric import Floats
 from petiole._linear.plan import LinearPlan
-from petiole._linear.solver import Axes, FoldedLoss
+from petiole._linear.solver import Axes, FoldedLoss, Limits
 from petiole._table.rows import EncodedRows
 
 # Limits of rows × classes and of rows × features, and the least number of rows.
@@ -48,10 +48,11 @@ def fit_linear_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
     """Fit a model for each fold, on the other folds' rows.
 
     ``fold_of`` has the fold that holds out each row, from 0; there must be more than one fold.
-    The features are learned from all rows, without their labels.
+    The features are learned from all rows, without their labels. Constraints of the rows limit the coefficients.
     """
     encoding, chosen = _learn_encoding(plan, rows, 0)
-    found = _search(plan, _Problem(encoding.features(rows.matrix[chosen]), rows.take(chosen), fold_of[chosen]))
+    signs = _signs_of_features(encoding, rows)
+    found = _search(plan, _Problem(encoding.features(rows.matrix[chosen]), rows.take(chosen), fold_of[chosen], signs))
     return LinearFolds([LinearModel(encoding, *unknowns) for unknowns in found.models], found.strength, found.losses)
 
 
@@ -77,6 +78,16 @@ def fit_kernel_folds(plan: LinearPlan, rows: EncodedRows, fold_of: npt.NDArray[n
         if len(found) > 1 and found[-1].least_loss >= found[-2].least_loss:
             return found[-2]
     return found[-1]
+
+
+def _signs_of_features(encoding: LinearEncoding, rows: EncodedRows) -> npt.NDArray[np.int64] | None:
+    """How the log-odds of the named class must change with each feature; None if that is open for all."""
+    constraints = rows.constraints
+    if constraints is None or not constraints.orders:
+        return None
+    if len(rows.classes) > 2:
+        raise ValueError("scores of more than two classes have no common order: fit one class against the others")
+    return encoding.signs(constraints.signs)
 
 
 def _learn_encoding(plan: LinearPlan, rows: EncodedRows, n_kernels: int) -> tuple[LinearEncoding, npt.NDArray[np.intp]]:
@@ -109,21 +120,32 @@ class _Problem:
     class without rows in a fit has a probability above 0, as with an m-estimate with m = 1.
     """
 
-    def __init__(self, features: Floats, rows: EncodedRows, fold_of: npt.NDArray[np.integer[Any]]) -> None:
+    def __init__(
+        self,
+        features: Floats,
+        rows: EncodedRows,
+        fold_of: npt.NDArray[np.integer[Any]],
+        signs: npt.NDArray[np.int64] | None = None,
+    ) -> None:
         self.labels, self.weights, self.fold_of = rows.labels, rows.weights_or_ones(), fold_of
         n_classes, n_folds = len(rows.classes), int(fold_of.max()) + 1
         features = np.concatenate([features, np.zeros((n_classes, features.shape[1]))])
         labels = np.concatenate([rows.labels, np.arange(n_classes, dtype=np.int32)])
         of_class = np.full(n_classes, 1.0 / n_classes)
         fitted = self.weights * (fold_of != np.arange(n_folds)[:, np.newaxis])
-        self.axes = Axes.of(features, np.concatenate([self.weights, of_class]))
+        axes = Axes.of if signs is None else Axes.along
+        self.axes = axes(features, np.concatenate([self.weights, of_class]))
+        self.limits = None
+        if signs is not None:
+            assert rows.constraints is not None
+            self.limits = Limits.of_signs(signs, rows.constraints.target, n_classes)
         self.loss = FoldedLoss(self.axes, labels, np.column_stack([fitted, np.tile(of_class, (n_folds, 1))]), n_classes)
 
     def path(self, plan: LinearPlan) -> Iterator[Floats]:
         """The unknowns of one ridge after another; each search begins where the last one ended."""
         unknowns = np.zeros(self.loss.shape)
         for strength in plan.strengths:
-            unknowns = self.loss.minimum(strength, unknowns, plan.slope_left)
+            unknowns = self.loss.minimum(strength, unknowns, plan.slope_left, limits=self.limits)
             yield unknowns
 
     def held_out_loss(self, unknowns: Floats, floor: float) -> float:
@@ -134,7 +156,7 @@ class _Problem:
 
     def models(self, unknowns: Floats) -> list[tuple[Floats, Floats]]:
         """Coefficients of the features and intercepts, fold by fold."""
-        return [(np.ascontiguousarray(self.axes.directions @ fold[:, 1:].T), fold[:, 0].copy()) for fold in unknowns]
+        return [(np.ascontiguousarray(self.axes.coefficients(fold[:, 1:].T)), fold[:, 0].copy()) for fold in unknowns]
 
 
 class _Found(NamedTuple):

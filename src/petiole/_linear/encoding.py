@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -148,17 +149,24 @@ class LinearEncoding(Savable):
         """Learn the features from rows, without their labels."""
         matrix, weights = rows.matrix.astype(np.float64, copy=False), rows.weights_or_ones()
         numbers = np.flatnonzero(rows.n_categories == 0)
-        numeric = NumericFeatures.learn(matrix, numbers, weights, ranks=plan.ranks, products=plan.degree == 2)
+        numeric = NumericFeatures.learn(
+            matrix, numbers, weights, ranks=plan.ranks, products=plan.degree == 2, constraints=rows.constraints
+        )
         indicators = Indicators.learn(matrix, rows.n_categories, weights)
         raw = np.column_stack([numeric.raw(matrix), indicators.raw(matrix)])
         means, units = _means_and_deviations(raw, weights)
-        units[len(units) - len(indicators) - len(numeric.first) :] *= PRODUCT_UNIT
+        units[len(units) - len(indicators) - numeric.n_products :] *= PRODUCT_UNIT
         units[len(numeric) :] = 1.0
         return cls(rows.n_columns, numeric, indicators, means, units)
 
     @property
     def n_features(self) -> int:
         return len(self.means)
+
+    def signs(self, of_columns: Sequence[int]) -> npt.NDArray[np.int64]:
+        """1 for features whose coefficients must not be negative, -1 for those that must not be positive."""
+        of_numbers = self.numeric.signs(np.asarray(of_columns, dtype=np.int64))
+        return np.append(of_numbers, np.zeros(len(self.indicators), dtype=np.int64))
 
     def features(self, matrix: npt.NDArray[Any]) -> Floats:
         """The features of encoded rows, (n_rows, n_features)."""

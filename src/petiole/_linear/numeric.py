@@ -9,8 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from petiole._linear.ordered_products import OrderedProducts
+from petiole._table.constraints import Constraints
 from petiole.files import checks
-from petiole.files.checks import fields, require
+from petiole.files.checks import fields, maybe, require
 from petiole.files.savable import Savable
 
 Floats = npt.NDArray[np.float64]
@@ -41,6 +43,8 @@ class NumericFeatures(Savable):
     deciles : array of shape (n_columns, 11), or (0, 11) without ranks
     first, second : arrays of int64
         The pairs to multiply, as positions in ``columns``.
+    ordered : OrderedProducts or None
+        Products of constrained columns, whose inputs are the squashed values and the ranks.
     """
 
     columns: Positions
@@ -49,6 +53,7 @@ class NumericFeatures(Savable):
     deciles: Floats
     first: Positions
     second: Positions
+    ordered: OrderedProducts | None = None
 
     _saved = fields(
         columns=checks.integers("int64"),
@@ -57,6 +62,7 @@ class NumericFeatures(Savable):
         deciles=checks.floats(2),
         first=checks.integers("int64"),
         second=checks.integers("int64"),
+        ordered=maybe(checks.none_or(checks.instance_of("OrderedProducts"))),
     )
 
     def _check_state(self, state: dict[str, Any]) -> None:
@@ -72,10 +78,25 @@ class NumericFeatures(Savable):
         for name in ("first", "second"):
             inside = (state[name] >= 0) & (state[name] < len(columns))
             require(inside.all(), f"{name}: must be positions in columns")
+        ordered = state.get("ordered")
+        if ordered is not None:
+            require(len(deciles) == len(columns), "deciles: must be eleven per column")
+            for inputs in (ordered.left, ordered.right):
+                inside = (inputs >= 0) & (inputs < 2 * len(columns))
+                require(inside.all(), "ordered: must be products of values and ranks")
 
     @classmethod
-    def learn(cls, matrix: Floats, columns: Positions, weights: Floats, *, ranks: bool, products: bool) -> Self:
-        """Learn centers, scales and deciles of numeric columns."""
+    def learn(
+        cls,
+        matrix: Floats,
+        columns: Positions,
+        weights: Floats,
+        *,
+        ranks: bool,
+        products: bool,
+        constraints: Constraints | None = None,
+    ) -> Self:
+        """Learn centers, scales and deciles of numeric columns. Constraints limit products."""
         wanted = DECILES if ranks else ()
         known = [quantiles(matrix[:, j], weights, (*QUARTILES, 0.0, 1.0, *wanted)) for j in columns]
         table = np.array(known).reshape(len(columns), len(QUARTILES) + 2 + len(wanted))
@@ -83,21 +104,55 @@ class NumericFeatures(Savable):
         varies = scales > 0
         table, columns = table[varies], columns[varies]
         first, second = _pairs(len(columns), float(weights.sum())) if products else _pairs(0, 0.0)
+        ordered = None
+        if constraints is not None:
+            allowed = constraints.may_interact(matrix.shape[1])[columns[first], columns[second]]
+            first, second, ordered = _keep_order(first[allowed], second[allowed], columns, constraints)
+            ordered = ordered if ranks else None  # these are among its inputs
         deciles = table[:, 5:] if ranks else np.empty((0, len(DECILES)))
-        return cls(columns, table[:, 1].copy(), scales[varies], deciles.copy(), first, second)
+        return cls(columns, table[:, 1].copy(), scales[varies], deciles.copy(), first, second, ordered)
 
     def __len__(self) -> int:
-        return len(self.columns) + len(self.deciles) + len(self.first)
+        return len(self.columns) + len(self.deciles) + self.n_products
+
+    @property
+    def n_products(self) -> int:
+        return len(self.first) + (0 if self.ordered is None else len(self.ordered))
+
+    @property
+    def pairs(self) -> tuple[Positions, Positions]:
+        """The columns of both factors of each product, as positions in ``columns``."""
+        if self.ordered is None:
+            return self.first, self.second
+        n = len(self.columns)
+        return np.append(self.first, self.ordered.left % n), np.append(self.second, self.ordered.right % n)
+
+    def signs(self, of_columns: Positions) -> Positions:
+        """1 for features whose coefficients must not be negative, -1 for those that must not be positive."""
+        values = of_columns[self.columns]
+        of_products = [] if self.ordered is None else [self.ordered.signs]
+        free = np.zeros(len(self.first), dtype=np.int64)
+        return np.concatenate([values, values[: len(self.deciles)], free, *of_products])
 
     def raw(self, matrix: npt.NDArray[Any]) -> Floats:
         """The features of rows; NaN where a value is missing."""
+        values, left, right = self.values_and_factors(matrix)
+        return np.column_stack([values, left * right])
+
+    def values_and_factors(self, matrix: npt.NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+        """Squashed values with ranks, and both factors of each product."""
         values = matrix[:, self.columns].astype(np.float64)
         ranks = _ranks(values[:, : len(self.deciles)], self.deciles)
         with np.errstate(over="ignore"):  # for values near the limits of doubles; halves cannot overflow
             deviations = (values / 2 - self.centers / 2) / (self.scales / 2)
         deviations = np.clip(deviations, -FARTHEST, FARTHEST)
         squashed = deviations / np.sqrt(1 + (deviations / WIDEST) ** 2)
-        return np.column_stack([squashed, ranks, squashed[:, self.first] * squashed[:, self.second]])
+        inputs = np.column_stack([squashed, ranks])
+        left, right = squashed[:, self.first], squashed[:, self.second]
+        if self.ordered is None:
+            return inputs, left, right
+        more = self.ordered.factors(inputs)
+        return inputs, np.column_stack([left, more[0]]), np.column_stack([right, more[1]])
 
 
 def quantiles(column: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
@@ -135,6 +190,21 @@ def _ranks(values: Floats, deciles: Floats) -> Floats:
             inside = np.clip(ahead / np.where(width > 0, width, 1.0), 0.0, 1.0)
         ranks += np.where(width > 0, inside, (np.sign(ahead) + 1) / 2)
     return ranks / (len(DECILES) - 1)
+
+
+def _keep_order(
+    first: Positions, second: Positions, columns: Positions, constraints: Constraints
+) -> tuple[Positions, Positions, OrderedProducts | None]:
+    """Pairs of free columns, and ordered products of all others."""
+    if not constraints.orders:
+        return first, second, None
+    signs = np.array(constraints.signs, dtype=np.int64)[columns]
+    free = (signs[first] == 0) & (signs[second] == 0)
+    pairs = [
+        (one, other) if signs[one] else (other, one)
+        for one, other in zip(first[~free].tolist(), second[~free].tolist(), strict=True)
+    ]
+    return first[free], second[free], OrderedProducts.of(signs, pairs, WIDEST) if pairs else None
 
 
 def _pairs(n_columns: int, n_rows: float) -> tuple[Positions, Positions]:

@@ -9,15 +9,19 @@ where w_fi is 0 for the rows that the fold holds out. The folds share the rows a
 A ridge does not change when the features are rotated. So the features are first expressed by their principal axes, of
 which there are no more than rows, however many columns there are. Along them the curvature of the loss is known well
 enough to give all unknowns a common scale, which shortens the search.
+
+Where coefficients of features must not be negative, or not positive, features stay as they are: after a rotation these
+would no longer be bounds of single unknowns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,10 +33,13 @@ MOST_ITERATIONS = 100
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Features by their principal axes: ``values`` has a row per axis, ``directions`` leads back to the features."""
+    """Features by their principal axes: ``values`` has a row per axis, ``directions`` leads back to the features.
+
+    Without directions the axes are the features themselves.
+    """
 
     values: Floats
-    directions: Floats
+    directions: Floats | None
     variances: Floats
 
     @classmethod
@@ -50,6 +57,37 @@ class Axes:
         kept = variances > LEAST_VARIANCE * max(variances.max(initial=0.0), 0.0)
         variances, directions = variances[kept], directions[:, kept]
         return cls(np.ascontiguousarray((features @ directions).T), directions, variances)
+
+    @classmethod
+    def along(cls, features: Floats, weights: Floats) -> Axes:
+        """The features themselves."""
+        return cls(np.ascontiguousarray(features.T), None, weights @ features**2 / weights.sum())
+
+    def coefficients(self, along: Floats) -> Floats:
+        """Those of the features, from those along the axes, which are rows."""
+        return along if self.directions is None else np.asarray(self.directions @ along)
+
+
+class Limits(NamedTuple):
+    """The least and the largest coefficients, (n_classes, n_axes)."""
+
+    lowest: Floats
+    highest: Floats
+
+    @classmethod
+    def of_signs(cls, signs: npt.NDArray[np.int64], target: int, n_classes: int) -> Limits:
+        """For coefficients by which the log-odds of one of two classes rise with features of sign 1 and fall with -1.
+
+        Each class by itself: with a ridge the coefficients of two classes are opposite anyway.
+        """
+        way = np.where(np.arange(n_classes) == target, 1, -1)[:, np.newaxis] * signs
+        return cls(np.where(way > 0, 0.0, -np.inf), np.where(way < 0, 0.0, np.inf))
+
+    def of_unknowns(self, n_folds: int) -> Bounds:
+        """For the unknowns of all folds, with free intercepts."""
+        free = np.full((len(self.lowest), 1), np.inf)
+        ends = np.hstack([-free, self.lowest]), np.hstack([free, self.highest])
+        return Bounds(*(np.tile(end.ravel(), n_folds) for end in ends))
 
 
 class FoldedLoss:
@@ -86,9 +124,14 @@ class FoldedLoss:
         return loss, slopes
 
     def minimum(
-        self, strength: float, start: Floats, slope_left: float, most_iterations: int = MOST_ITERATIONS
+        self,
+        strength: float,
+        start: Floats,
+        slope_left: float,
+        most_iterations: int = MOST_ITERATIONS,
+        limits: Limits | None = None,
     ) -> Floats:
-        """The unknowns with the least loss plus ridge; the search begins at ``start``."""
+        """The unknowns with the least loss plus ridge, within limits; the search begins at ``start``."""
         ridge = np.append(0.0, np.full(self.shape[2] - 1, strength))
         unit = np.sqrt(self.curvature + ridge)
 
@@ -98,11 +141,13 @@ class FoldedLoss:
             pull = ridge * coefficients
             return loss + 0.5 * np.vdot(coefficients, pull), ((slopes + pull) / unit).ravel()
 
+        bounds = None if limits is None else limits.of_unknowns(self.shape[0])
         found = minimize(
             objective,
             (start * unit).ravel(),
             jac=True,
             method="L-BFGS-B",
+            bounds=bounds,
             options={"maxiter": most_iterations, "gtol": slope_left, "ftol": 0.0},
         )
         minimum: Floats = found.x.reshape(self.shape) / unit

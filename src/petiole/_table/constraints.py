@@ -41,6 +41,18 @@ class Constraints:
         """Whether a probability must be monotone along a column."""
         return bool(self.signs)
 
+    def may_interact(self, n_columns: int) -> npt.NDArray[np.bool_]:
+        """Which pairs of columns may interact: those of a group.
+
+        >>> Constraints(groups=((0,), (1, 2))).may_interact(3).astype(int).tolist()
+        [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
+        """
+        allowed = np.full((n_columns, n_columns), not self.groups)
+        for group in self.groups:
+            allowed[np.ix_(group, group)] = True
+        np.fill_diagonal(allowed, True)
+        return allowed
+
 
 def check_constraints(monotonic_cst: Any, monotonic_class: Any, interaction_cst: Any) -> None:
     """Raise an error if constraints are invalid for any table."""
@@ -55,6 +67,15 @@ def check_constraints(monotonic_cst: Any, monotonic_class: Any, interaction_cst:
         _listed_groups(interaction_cst)
     elif isinstance(interaction_cst, str) and interaction_cst not in (PAIRWISE, NO_INTERACTIONS):
         raise _bad_groups(interaction_cst)
+
+
+def has_directions(monotonic_cst: Any) -> bool:
+    """Whether a probability has to be monotone along a column.
+
+    >>> has_directions({"debt": 1}), has_directions([0, 0]), has_directions(None)
+    (True, False, False)
+    """
+    return monotonic_cst is not None and any(_directions(monotonic_cst))
 
 
 def resolve_constraints(

@@ -26,6 +26,11 @@ ScoreMap = Callable[[Floats], Floats]
 class ScoreMapBase(Savable):
     """Base of the maps that calibrators learn."""
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether, with two classes, a larger score never becomes a smaller probability."""
+        return False
+
 
 class ScoreCalibrator(SavableModel, BaseEstimator):
     """Base of the calibrators. A subclass has ``_learn(scores, positive, weights)``, which returns a map of one class.

@@ -38,6 +38,10 @@ class BinMap(ScoreMapBase):
         same = len(state["counts"]) == n_bins and len(state["frequencies"]) == n_bins
         require(same, f"counts and frequencies: must be {n_bins}, one per bin")
 
+    @property
+    def keeps_order(self) -> bool:
+        return bool((np.diff(self.frequencies) >= 0).all())
+
     def __call__(self, scores: Floats) -> Floats:
         return self.frequencies[bin_numbers(scores, self.edges)]
 

@@ -29,6 +29,10 @@ class SigmoidMap(ScoreMapBase):
 
     _saved = fields(slope=checks.number(), intercept=checks.number())
 
+    @property
+    def keeps_order(self) -> bool:
+        return self.slope >= 0
+
     def __call__(self, scores: Floats) -> Floats:
         with np.errstate(over="ignore"):  # of infinity expit is 0 or 1
             return expit(self.slope * scores + self.intercept)
@@ -87,6 +91,10 @@ class BetaMap(ScoreMapBase):
         c=checks.number(-checks.LARGEST, checks.LARGEST),
         floor=checks.number(LEAST_FLOOR, 0.5),
     )
+
+    @property
+    def keeps_order(self) -> bool:
+        return True
 
     def __call__(self, scores: Floats) -> Floats:
         return expit(_log_and_log_rest(scores, self.floor) @ np.array([self.a, self.b]) + self.c)
@@ -148,6 +156,10 @@ class IsotonicMap(ScoreMapBase):
     def _check_state(self, state: dict[str, Any]) -> None:
         require(checks.increasing(state["scores"]) and state["scores"].size, "scores: must increase")
         require(state["values"].shape == state["scores"].shape, "values: must be one per score")
+
+    @property
+    def keeps_order(self) -> bool:
+        return True
 
     def __call__(self, scores: Floats) -> Floats:
         # A quarter of each score, exactly: differences of the largest ones would be infinite.

@@ -30,6 +30,10 @@ class TemperatureMap(ScoreMapBase):
 
     _saved = fields(temperature=checks.number(1e-9), floor=checks.number(LEAST_FLOOR, 0.5))
 
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
     def __call__(self, proba: Floats) -> Floats:
         return softmax(np.log(np.maximum(proba, self.floor)) / self.temperature, axis=1)
 
@@ -119,6 +123,10 @@ class VectorScalingMap(ScoreMapBase):
 
     def _check_state(self, state: dict[str, Any]) -> None:
         require(state["scales"].shape == state["intercepts"].shape, "scales: must be as many as intercepts")
+
+    @property
+    def keeps_order(self) -> bool:
+        return bool((self.scales >= 0).all())
 
     def __call__(self, proba: Floats) -> Floats:
         return softmax(self.tempered.logits(proba) * self.scales + self.intercepts, axis=1)

@@ -56,6 +56,10 @@ class SlopeMap(ScoreMapBase):
         require(len(state["slopes"]) >= 2, "slopes: must be two or more")
         require(state["last"] - state["first"] >= LEAST_SPAN / 2, f"last: must be {LEAST_SPAN / 2:g} above first")
 
+    @property
+    def keeps_order(self) -> bool:
+        return bool((self.slopes >= 0).all())
+
     def __call__(self, scores: Floats) -> Floats:
         features = slope_features(log_odds(scores, self.floor), self.first, self.last, len(self.slopes))
         return expit(np.clip(features @ self.slopes + self.intercept, -MOST_LOG_ODDS, MOST_LOG_ODDS))

@@ -46,6 +46,10 @@ class VennAbersMap(ScoreMapBase):
         upper = np.concatenate([self.p1, [1.0]])[np.searchsorted(self.scores, scores, side="left")]
         return lower, upper
 
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
     def __call__(self, scores: Floats) -> Floats:
         lower, upper = self.interval(scores)
         return upper / (1 - lower + upper)

@@ -116,6 +116,11 @@ class Shortlist:
         few = ""
         if self.limits.top is not None and len(gains) < min(self.limits.top, self._n_rows) and PRICE not in chosen:
             few = "; no other row has an expected gain above 0"
+        if self.limits.budget is not None and not len(gains):
+            few = "; no row has an expected gain above 0"
+            prices = _joined(self._parts)[PRICE]
+            if len(prices):
+                few = f"; the least price is {prices.min():,.6g}"
         return f"chose {len(gains):,} of {self._n_rows:,} rows{paid}: {what}{few}"
 
 

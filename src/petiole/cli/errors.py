@@ -69,9 +69,17 @@ def _exit_code_and_message(error: BaseException) -> tuple[int, str]:
     if isinstance(error, ImportError):
         return FAILURE, text
     if isinstance(error, ValueError):
-        return WRONG_INPUT, text
+        return WRONG_INPUT, _advised_in_commands(error) or text
     hint = f"set {TRACEBACK_VARIABLE}=1 to see the traceback"
     return FAILURE, f"{type(error).__name__}: {text} (an error in petiole; {hint})"
+
+
+def _advised_in_commands(error: ValueError) -> str | None:
+    """The line about an error whose own message advises calls in Python."""
+    loading = sys.modules.get("petiole.datasets.loading")  # not imported before it is needed
+    if loading is not None and isinstance(error, loading.UnknownDataSet):
+        return f"{error.name}: {error.reason} (petiole datasets list shows what there is)"
+    return None
 
 
 def _discard_output() -> None:

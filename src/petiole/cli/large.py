@@ -115,7 +115,20 @@ def _features(columns: dict[str, Any], roles: Roles, text: str) -> list[str]:
         if name not in columns:
             raise unknown_column(option, name, columns, text)
     left_out = {roles.target, roles.weight, *roles.ids, *roles.drop}
-    return [name for name in columns if name not in left_out]
+    features = [name for name in columns if name not in left_out]
+    _refuse_dates(columns, features, text)
+    return features
+
+
+def _refuse_dates(columns: dict[str, Any], features: list[str], text: str) -> None:
+    from pyarrow import types
+
+    dates = [name for name in features if types.is_temporal(columns[name])]
+    if dates:
+        raise WrongInput(
+            f"{text}: {', '.join(map(repr, dates))} hold{'s' if len(dates) == 1 else ''} dates or times, which are not "
+            "read in parts: leave them out with --drop, or write numbers into the file"
+        )
 
 
 def _set_categorical_features(model: Any, columns: dict[str, Any], features: list[str], roles: Roles) -> None:

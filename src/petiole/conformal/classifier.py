@@ -306,6 +306,22 @@ class ConformalClassifier(
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
+    def learn_intervals(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Let the estimator keep what :meth:`predict_proba_interval` needs, from the data it was fitted on."""
+        self._with_intervals().learn_intervals(X, y, sample_weight)
+        return self
+
+    def predict_proba_interval(self, X: Any, level: float = 0.9) -> Any:
+        """The intervals of the estimator for its probabilities, see :class:`petiole.BaggedPETClassifier`."""
+        return self._with_intervals().predict_proba_interval(X, level)
+
+    def _with_intervals(self) -> Any:
+        check_is_fitted(self)
+        model = self.estimator_.estimator if isinstance(self.estimator_, FrozenEstimator) else self.estimator_
+        if not hasattr(model, "predict_proba_interval"):
+            raise ValueError(f"estimator={model!r}: has no intervals; use an ensemble of petiole")
+        return model
+
     def predict_log_proba(self, X: Any) -> Floats:
         """Natural logarithms of the class probabilities; -inf where a probability is zero."""
         with np.errstate(divide="ignore"):

@@ -65,6 +65,14 @@ def load_columns(name: str) -> LoadedColumns:
     raise _not_found(name, folder, cache)
 
 
+class UnknownDataSet(ValueError):
+    """There is no data set of this name; ``reason`` is the message without the parameter and the remedy of Python."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"name={name!r}: {reason} (petiole.datasets.list() names what there is)")
+
+
 def describe(name: str) -> Description:
     """Describe a data set; its rows are not loaded if a manifest describes it.
 
@@ -155,7 +163,6 @@ def _not_found(name: str, folder: Folder | None, cache: Folder) -> ValueError | 
         if folder
         else f"set the environment variable {DATA_VARIABLE} to a folder with data sets and their manifest.json"
     )
-    return ValueError(
-        f"name={name!r}: no data set of this name is here, and no manifest pins an OpenML id for it{nearest}; {advice} "
-        "(petiole.datasets.list() names what there is)"
+    return UnknownDataSet(
+        name, f"no data set of this name is here, and no manifest pins an OpenML id for it{nearest}; {advice}"
     )

@@ -20,16 +20,12 @@ from petiole._classifiers.ensemble import Floats, ForestClassifier
 from petiole._classifiers.fitting import fresh_seed, keep_fit
 from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.out_of_bag import keep_quality
-from petiole._classifiers.probability_forest import (
-    ProbabilityForestClassifier,
-    leaf_component_names,
-    member_names,
-    pool_components,
-)
+from petiole._classifiers.pool_parameters import kind_names, member_names, pool_components
+from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._estimates.asking import FiledVotes, OutOfBagRows
 from petiole._estimates.base import Fit, ForestEstimate
 from petiole._estimates.leaf_mean import fit_leaf_mean
-from petiole._estimates.pool import MOST_POOL_ROWS, fit_pooled_components
+from petiole._estimates.pool import MOST_POOL_ROWS, PoolTask, fit_pooled_components
 from petiole._estimates.scores import quality_of
 from petiole._estimates.vote_look_up import VoteLookUp, best_oob_weight, make_ballot
 from petiole._forest.forest import Forest
@@ -241,13 +237,11 @@ def _fit_probability_forest(
     prior: Floats,
 ) -> Fit:
     n_threads = thread_count(model.n_jobs)
-    return fit_pooled_components(
-        forests,
-        [_filed(forest, tally, prior, n_threads) for forest, tally in zip(forests, tallies, strict=True)],
-        unseen,
-        pool_components(model),
-        leaf_component_names(model, len(forests)),
-        member_names(model),
+    task = PoolTask(
+        forests=forests,
+        filed=[_filed(forest, tally, prior, n_threads) for forest, tally in zip(forests, tallies, strict=True)],
+        unseen=unseen,
+        wanted=member_names(model),
         seed=seed_of(model) or 0,
         prior=prior,
         learn_from=np.arange(len(unseen[0].rows), dtype=np.uint32),
@@ -255,6 +249,7 @@ def _fit_probability_forest(
         answer_all=model.oob_score,
         n_threads=n_threads,
     )
+    return fit_pooled_components(task, pool_components(model), kind_names(model, len(forests)))
 
 
 def _filed(forest: Forest, tally: Tally, prior: Floats, n_threads: int) -> FiledVotes:

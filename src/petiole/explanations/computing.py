@@ -215,6 +215,8 @@ def _explainer(estimate: Any) -> tuple[Explain, int]:
         tables = vote_tables(estimate.forest, estimate.filed, estimate.oob_weight, estimate.n_voters, n_classes)
         return (lambda asked: _of_look_up(estimate, tables, asked)), tables.n_columns
     assert isinstance(estimate, PooledComponents)
+    if estimate.named is not None:
+        raise ValueError(_two_parts("ProbabilityForestClassifier"))
     of_parts = [PartTables.of(part) for part in estimate.parts]
     widest = max(part.tables.n_columns for part in of_parts)
     return (lambda asked: explain_pool(estimate, of_parts, asked)), 2 * widest

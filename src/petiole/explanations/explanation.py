@@ -193,7 +193,7 @@ class Explanation:
         return ContributionBarDisplay(self, label=label, max_display=max_display).plot(ax)
 
     def plot_waterfall(self, row: int = 0, *, label: Any = None, max_display: int = 10, ax: Axes | None = None) -> Any:
-        """Draw how the columns lead from the base to a row's answer; see :class:`petiole.plotting.WaterfallDisplay`."""
+        """Draw how the columns lead to the prediction for a row; see :class:`petiole.plotting.WaterfallDisplay`."""
         from petiole.plotting import WaterfallDisplay
 
         return WaterfallDisplay(self, row, label=label, max_display=max_display).plot(ax)

@@ -71,9 +71,7 @@ def owners_of(encoding: LinearEncoding) -> tuple[Owners, Owners]:
     of_indicators = np.zeros(len(indicators), dtype=np.int64)
     for column, chosen in zip(indicators.columns, indicators.chosen, strict=True):
         of_indicators[chosen[chosen >= 0]] = column
-    columns = [
-        np.concatenate([once, numeric.columns[which], of_indicators]) for which in (numeric.first, numeric.second)
-    ]
+    columns = [np.concatenate([once, numeric.columns[which], of_indicators]) for which in numeric.pairs]
     return columns[0].astype(np.intp), columns[1].astype(np.intp)
 
 
@@ -82,23 +80,22 @@ def _of_products(
 ) -> tuple[Floats, Floats]:
     """The same for products of two columns, where one may be a row's and the other that of a background row."""
     numeric = encoding.numeric
-    if not len(numeric.first):
+    if not numeric.n_products:
         return by_first, by_second
     assert asked.background is not None
     by_first, by_second = by_first.copy(), by_second.copy()
-    at = np.arange(len(numeric) - len(numeric.first), len(numeric))
-    n_values = len(numeric.columns)
-    rows, others = (numeric.raw(matrix)[:, :n_values] for matrix in (asked.matrix, asked.background))
-    known = ~np.isnan(others)
-    sums, shares = np.nan_to_num(others).mean(axis=0), known.mean(axis=0)
+    at = np.arange(len(numeric) - numeric.n_products, len(numeric))
+    _, left, right = numeric.values_and_factors(asked.matrix)
+    _, left_of_others, right_of_others = numeric.values_and_factors(asked.background)
 
-    def mixed(own: npt.NDArray[np.int64], foreign: npt.NDArray[np.int64]) -> Floats:
-        """The mean over background rows of the product of a row's value and theirs."""
-        product = rows[:, own] * sums[foreign] - encoding.means[at] * shares[foreign]
+    def mixed(own: Floats, foreign: Floats) -> Floats:
+        """The mean over background rows of the product of a row's factor and theirs."""
+        known = ~np.isnan(foreign)
+        product = own * np.nan_to_num(foreign).mean(axis=0) - encoding.means[at] * known.mean(axis=0)
         return np.nan_to_num(product / encoding.units[at])
 
-    different = numeric.first != numeric.second
-    own_first, own_second = mixed(numeric.first, numeric.second), mixed(numeric.second, numeric.first)
+    different = np.not_equal(*numeric.pairs)
+    own_first, own_second = mixed(left, right_of_others), mixed(right, left_of_others)
     both, none = features[:, at], mean[at]
     for part, alone, other in ((by_first, own_first, own_second), (by_second, own_second, own_first)):
         part[:, at[different]] = ((alone - none) + (both - other))[:, different] / 2

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from petiole import _core
 from petiole._estimates.asking import PlainQueries
-from petiole._estimates.components import OwnRows
 from petiole._estimates.pool import Part, PooledComponents
 from petiole._forest.log_pool import LogPool, log_floored
 from petiole.explanations.additive import Additive, logs_of_probabilities, logs_of_scores, matched
@@ -81,7 +80,7 @@ def _components(part: Part, of_part: PartTables, asked: Asked) -> list[Additive]
     raw = own.outputs(slice(0, n_classes))
     found = []
     for component, columns in zip(part.components, part.columns, strict=True):
-        if isinstance(component, OwnRows):
+        if component.is_own_rows:
             found.append(raw)
         elif component.looks_up_votes:
             votes = _votes(part, asked)

@@ -33,6 +33,7 @@ class Graph:
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
+        self.loses_rows = False  # whether some rows get NaN
 
     def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add an operator with one output; the name of that."""

@@ -11,6 +11,7 @@ from petiole._linear.encoding import PRESENT, LinearEncoding
 from petiole._linear.kernel import KernelEncoding
 from petiole._linear.model import LinearModel
 from petiole._linear.numeric import FARTHEST, WIDEST, NumericFeatures
+from petiole._linear.ordered_products import OrderedProducts
 from petiole.export.leaf_sums import Entries, LeafSums, ScoreTree
 from petiole.export.onnx_graph import Graph
 from petiole.export.onnx_trees import sum_leaves
@@ -97,6 +98,11 @@ def _numeric(graph: Graph, matrix: str, encoding: LinearEncoding) -> str:
     if len(numeric.first):
         found.append(_products(graph, squashed, numeric))
         all_known.append(_products(graph, known, numeric))
+    if numeric.ordered is not None and len(numeric.ordered):
+        found.append(_ordered_products(graph, graph.add("Concat", *found[:2], axis=1), numeric.ordered))
+        both = graph.add("Concat", known, known, axis=1)
+        of_factors = (graph.take_columns(both, inputs) for inputs in (numeric.ordered.left, numeric.ordered.right))
+        all_known.append(graph.add("Mul", *of_factors))
     raw = graph.add("Concat", *found, axis=1)
     deviations = graph.add("Sub", raw, graph.constant(encoding.means[:n_numeric]))
     in_units = graph.add("Div", deviations, graph.constant(encoding.units[:n_numeric]))
@@ -126,6 +132,14 @@ def _ranks(graph: Graph, halves: str, numeric: NumericFeatures) -> str:
 
 def _products(graph: Graph, values: str, numeric: NumericFeatures) -> str:
     return graph.add("Mul", graph.take_columns(values, numeric.first), graph.take_columns(values, numeric.second))
+
+
+def _ordered_products(graph: Graph, inputs: str, products: OrderedProducts) -> str:
+    factors = []
+    for place, of_factor in enumerate((products.left, products.right)):
+        scaled = graph.add("Mul", graph.take_columns(inputs, of_factor), graph.constant(products.slopes[:, place]))
+        factors.append(graph.add("Add", scaled, graph.constant(products.constants[:, place])))
+    return graph.add("Mul", *factors)
 
 
 # Boosted trees.

@@ -16,7 +16,7 @@ from petiole._classifiers.mob_esp import MOBESPClassifier
 from petiole._classifiers.pet import PETClassifier
 from petiole._classifiers.probability_forest import ProbabilityForestClassifier
 from petiole._classifiers.updating import estimate_of
-from petiole._estimates.components import OwnRows, UnseenRowsAlone
+from petiole._estimates.components import UnseenRowsAlone
 from petiole._estimates.leaf_mean import LeafMean
 from petiole._estimates.leaf_tables import frequency_tables
 from petiole._estimates.pool import Part, PooledComponents
@@ -38,6 +38,7 @@ Answer = Callable[[Graph, str], str]  # from the graph and the matrix of columns
 
 # Sums come back in single precision: means that are this close may be equal.
 TIE = 1e-6
+LOST_ROWS = "rows_without_answer"  # the property of graphs in which some rows get NaN
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -82,6 +83,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> bytes:
     graph.output(label, "label", label_type, ["rows"])
     graph.output(proba, "probabilities", np.float64, ["rows", len(model.classes_)])
     properties = {"classes": repr(model.classes_.tolist()), "petiole_class": type(model).__name__}
+    if graph.loses_rows:
+        properties[LOST_ROWS] = "NaN where a value is missing, or a category is new to a node of a tree"
     written: bytes = graph.finish(
         type(model).__name__, "Class probabilities by petiole", properties
     ).SerializeToString()
@@ -181,6 +184,17 @@ class VotedSums:
         return graph.add("Where", graph.add("Greater", answered, graph.constant(0.0)), mean, instead)
 
 
+class PlainSums:
+    """The columns of the sums of a forest whose components need no votes: its tables alone, as means."""
+
+    def __init__(self, part: Part) -> None:
+        self.n_classes = part.n_classes
+        self.leaf_sums = _mean_of_tables(part.forest, [np.asarray(part.tables.of_tree(t)) for t in range(part.n_trees)])
+
+    def means(self, graph: Graph, sums: str) -> str:
+        return sums
+
+
 def _largest_of(graph: Graph, values: str, among: str | None, slack: float) -> str:
     """1 for the values of each row that are within ``slack`` of the largest, among those marked."""
     if among is not None:
@@ -210,10 +224,8 @@ def _lost_as_nan(graph: Graph, sums: str, proba: str) -> str:
 
 
 def _answer_of_pool(estimate: PooledComponents) -> Answer:
-    voted = [
-        VotedSums(part.forest, part.filed.tables, 1.0, part.tables, part.n_classes, len(part.forest))
-        for part in estimate.parts
-    ]
+    voted = [_sums_of(part) for part in estimate.parts]
+    named = None if estimate.named is None else _answer_of_pool(estimate.named.pool)
 
     def answer(graph: Graph, matrix: str) -> str:
         components: list[str] = []
@@ -229,20 +241,41 @@ def _answer_of_pool(estimate: PooledComponents) -> Answer:
         for name, model in estimate.members.models.items():
             components.append(add_member(graph, matrix, model, starts if name == "boosted" else ""))
         proba = _pooled(graph, [*components, base_rates], estimate.pool)
+        if named is not None and estimate.named is not None:
+            share = graph.columns(named(graph, matrix), 1, 2)
+            proba = _with_share(graph, proba, estimate.named.target, share, len(estimate.prior))
         return functools.reduce(lambda found, of_part: _lost_as_nan(graph, of_part, found), sums, proba)
 
     return answer
 
 
-def _components(graph: Graph, sums: str, voted: VotedSums, part: Part) -> list[str]:
+def _sums_of(part: Part) -> VotedSums | PlainSums:
+    if not part.looks_up_votes:
+        return PlainSums(part)
+    return VotedSums(part.forest, part.filed.tables, 1.0, part.tables, part.n_classes, len(part.forest))
+
+
+def _with_share(graph: Graph, proba: str, target: int, share: str, n_classes: int) -> str:
+    """Probabilities with another one for a class; the rest is divided among the other classes as before."""
+    own = np.eye(n_classes)[target]
+    rest = graph.add("Mul", proba, graph.constant(1.0 - own))
+    total = graph.total(rest)
+    equal = graph.constant((1.0 - own)[np.newaxis] / (n_classes - 1))
+    divided = graph.add("Div", rest, graph.add("Max", total, graph.constant(1e-300)))
+    parts = graph.add("Where", graph.add("Greater", total, graph.constant(0.0)), divided, equal)
+    left = graph.add("Sub", graph.constant(1.0), share)
+    return graph.add("Add", graph.add("Mul", parts, left), graph.add("Mul", share, graph.constant(own)))
+
+
+def _components(graph: Graph, sums: str, voted: VotedSums | PlainSums, part: Part) -> list[str]:
     """The probabilities of each component of one part, by its own tables."""
     k, means = voted.n_classes, voted.means(graph, sums)
     raw = graph.columns(means, 0, k)
     found = []
     for component, columns in zip(part.components, part.columns, strict=True):
-        if isinstance(component, OwnRows):
+        if component.is_own_rows:
             found.append(raw)
-        elif component.looks_up_votes:
+        elif isinstance(voted, VotedSums) and component.looks_up_votes:
             found.append(voted.answer(graph, sums, voted.votes(graph, sums), raw))
         elif isinstance(component, UnseenRowsAlone):
             share = graph.columns(means, columns.stop - 1, columns.stop)

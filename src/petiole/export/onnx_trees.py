@@ -224,4 +224,5 @@ def sum_leaves(graph: Graph, matrix: str, sums: LeafSums) -> str:
 
 
 def _nan_where(graph: Graph, condition: str, values: str) -> str:
+    graph.loses_rows = True
     return graph.add("Where", condition, graph.constant(np.nan), values)

@@ -54,7 +54,7 @@ class SequentialTest:
 
     @property
     def e_value(self) -> float:
-        """What the bettors own now."""
+        """The mean wealth of the bettors after the last row."""
         return math.exp(min(float(logsumexp(self.log_wealth)), 700.0))
 
     @property

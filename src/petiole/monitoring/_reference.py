@@ -103,7 +103,7 @@ class Reference(Savable):
         answers=maybe(checks.text),
         encoder=checks.none_or(checks.instance_of("FeatureEncoder")),
         n_honest=checks.number(0.0, checks.LARGEST),
-        score_table=checks.floats(2),
+        score_table=checks.floats(2, 0.0, 1e6),
         said=checks.floats(1, 0.0, 1.0 + 1e-9),
         came=checks.floats(1, 0.0, 1.0 + 1e-9),
         correction=checks.floats(1, -100.0, 100.0),

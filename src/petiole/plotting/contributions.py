@@ -91,7 +91,7 @@ class ContributionDisplay:
 
 
 class ContributionBarDisplay(ContributionDisplay):
-    """The mean absolute value of each column: how far it moves the answers, in either direction.
+    """The mean absolute contribution of each column to the predictions.
 
     Parameters
     ----------
@@ -139,11 +139,11 @@ class ContributionBarDisplay(ContributionDisplay):
                 text.set_parse_math(False)
         names = self.explanation.class_names
         what = self._what(names[self.classes[0]]) if len(self.classes) == 1 else "the answers"
-        frame.write(ax, title="What matters", x=f"mean absolute contribution to {what}")
+        frame.write(ax, title="Mean contributions", x=f"mean absolute contribution to {what}")
 
 
 class WaterfallDisplay(ContributionDisplay):
-    """How the columns lead one row from the base to its answer.
+    """How the columns lead from the base value to the prediction for one row.
 
     From the top: the columns that move it most. Bars to the right raise the answer, bars to the left lower it; each
     begins where the one below it ends.
@@ -201,7 +201,7 @@ class WaterfallDisplay(ContributionDisplay):
 
 
 class BeeswarmDisplay(ContributionDisplay):
-    """A point for each row and column: how far the column moves the row, coloured by the column's value.
+    """A point for each row and column: the column's contribution, coloured by its value in the row.
 
     Points are light where the value is small and dark where it is large, by ranks; grey where it is missing or a
     category.
@@ -244,7 +244,7 @@ class BeeswarmDisplay(ContributionDisplay):
             )
         ax.axvline(0, color=QUIET, linewidth=0.8, zorder=2)
         what = self._what(self.explanation.class_names[self.k])
-        frame.write(ax, title="What moves the rows", x=f"contribution to {what}")
+        frame.write(ax, title="Contributions to each row", x=f"contribution to {what}")
         words = "yellow: small values, violet: large, grey: not a number"
         beneath: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
         ax.annotate(words, (0, 0), xytext=(0, -2.2 * SMALL_FONT - FONT - 6), fontsize=SMALL_FONT, color=INK, **beneath)

@@ -68,7 +68,7 @@ class ProbabilityDisplay:
         return drawn
 
     def plot(self: Self, ax: Axes | None = None, *, legend: str = "auto", **style: Any) -> Self:
-        """Draw.
+        """Draw the display into axes, or into a new figure.
 
         Parameters
         ----------

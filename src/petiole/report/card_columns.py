@@ -114,11 +114,11 @@ def _categories(encoder: FeatureEncoder, reference: Reference | None, feature: i
     categories = encoder.categories[feature]
     names = [] if categories is None else categories.tolist()
     if reference is None:
-        return f"{len(names):,}: {listed(names)}"
+        return f"{len(names):,}: {listed(names, separator='; ')}"
     weights = reference.code_weights[feature]
     shown = [f"{readable(names[k], 40)} ({_share(weights[k], weights.sum()):.1%})" for k in commonest(weights[:-1], 8)]
-    more = f", and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-    return f"{len(names):,}: {', '.join(shown)}{more}"
+    more = f"; and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return f"{len(names):,}: {'; '.join(shown)}{more}"
 
 
 def _span(encoder: FeatureEncoder, reference: Reference | None, feature: int) -> str:

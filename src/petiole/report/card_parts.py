@@ -137,11 +137,11 @@ def counted(number: float, one: str, several: str | None = None) -> str:
     return f"{shown} {one if shown == '1' else several or one + 's'}"
 
 
-def listed(names: Sequence[Any], most: int = 8) -> str:
+def listed(names: Sequence[Any], most: int = 8, separator: str = ", ") -> str:
     """The first few of some names.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b, and 1 more'
     """
-    shown = ", ".join(readable(name, 40) for name in names[:most])
-    return shown if len(names) <= most else f"{shown}, and {len(names) - most:,} more"
+    shown = separator.join(readable(name, 40) for name in names[:most])
+    return shown if len(names) <= most else f"{shown}{separator}and {len(names) - most:,} more"

@@ -199,7 +199,7 @@ def _groups_of(reference: Reference, encoder: FeatureEncoder, feature: int) -> l
         weight = float(came.sum())
         if weight <= 0:
             continue
-        p, share = np.clip(said / weight, 0.0, 1.0), np.clip(came / weight, 0.0, 1.0)
+        p, share = np.minimum(said, weight) / weight, came / weight
         # p (1 - p) is at least the mean variance of a row, so that z is not too large
         z = (share - p) / np.sqrt(np.maximum(p * (1 - p), 1e-12) / weight)
         k = 1 if len(z) == 2 else int(np.abs(z).argmax())

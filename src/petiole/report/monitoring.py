@@ -114,7 +114,7 @@ def _groups(found: Monitoring) -> list[Markup]:
     worst = sorted(found.groups, key=lambda one: -one.test.log_highest)
     words = (
         f"The calibration test for each group. An alarm is given at an e-value of {found.groups[0].threshold:,.0f}, so "
-        f"that all {len(found.groups)} groups together raise a false alarm with a probability of at most "
+        f"that the {len(found.groups)} groups together raise a false alarm with a probability of at most "
         f"{found.alpha:g}."
     )
     lines = [(one.name, one.positions, one.evidence) for one in worst[:MOST_LINES]]

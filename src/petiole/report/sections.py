@@ -107,7 +107,7 @@ def methods_note(study: Study) -> Markup:
         how = (
             f"{design.folds}-fold stratified cross-validation{repeated}. Small figures are 95% intervals; they and p "
             "(against the winner, corrected resampled t-test) allow for folds that share rows. The winner was chosen "
-            "on the same folds, so p is a little too small among near equals."
+            "on the same folds, so p is a little too small among nearly equal methods."
         )
     rules = (
         f" Log-loss: probabilities below {floor:.2g} count as {floor:.2g}. Less is better, except for accuracy and "

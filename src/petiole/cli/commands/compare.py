@@ -171,10 +171,24 @@ def _groups(by: list[str] | None, table: Labelled, report: str | None) -> list[s
     names = split_names(by)
     if names and report is None:
         raise WrongInput(f"--by {names[0]}: is for the report; add --report FILE")
+    parts = _date_parts(table)
+    known = [*(name for name in table.columns if name not in parts), *(part for of in parts.values() for part in of)]
     for name in names:
-        if name not in table.columns:
-            raise unknown_column("--by", name, table.columns, table.label)
+        if name in parts:
+            listed = ", ".join(map(repr, parts[name]))
+            raise WrongInput(f"--by {name}: is a column of dates; group by a part of them: {listed}")
+        if name not in known:
+            raise unknown_column("--by", name, known, table.label)
     return names
+
+
+def _date_parts(table: Labelled) -> dict[str, list[str]]:
+    """The columns of dates, and the features that they become."""
+    from petiole._table.dates import DateColumn
+    from petiole.datasets.columns import Dates
+
+    dates = {name: column for name, column in table.columns.items() if isinstance(column, Dates)}
+    return {name: DateColumn.learned(column.values).names(name) for name, column in dates.items()}
 
 
 def _test_set(test: str, roles: Any, table: Labelled) -> tuple[tuple[Any, ...], dict[str, list[Any]], list[int] | None]:

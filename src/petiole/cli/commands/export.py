@@ -71,6 +71,12 @@ def export(
             return
         with complete_file(output) as file:
             file.write(content)
+        if form == "onnx" and _loses_rows(content):
+            note(
+                "note: where a value is missing, or a category is new to a node of a tree, the graph gives NaN; "
+                "petiole itself divides such rows over branches",
+                quiet,
+            )
         note(f"wrote {output} ({_size(content, form)})", quiet)
 
 
@@ -98,6 +104,15 @@ def _content(model: Any, form: str, output: str, name: str | None, depth: int | 
     if form == "text":
         return (model.export_text(max_depth=depth).rstrip("\n") + "\n").encode("utf-8")
     return _picture(model, Path(output).suffix.lstrip(".").lower() or "png", depth)
+
+
+def _loses_rows(graph: bytes) -> bool:
+    """Whether some rows get NaN from an ONNX graph."""
+    import onnx
+
+    from petiole.export.onnx_model import LOST_ROWS
+
+    return any(entry.key == LOST_ROWS for entry in onnx.load_model_from_string(graph).metadata_props)
 
 
 def _advice(error: Any, form: str) -> str:

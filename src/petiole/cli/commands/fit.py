@@ -42,6 +42,15 @@ def fit(
             "--set", metavar="NAME=VALUE", help="A parameter of the method; may be repeated.", show_default=False
         ),
     ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals",
+            metavar="",
+            help="Store the training rows in the model file, for predict --interval.",
+            show_default=False,
+        ),
+    ] = False,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -68,7 +77,14 @@ def fit(
         check_place(output, "--output")
         roles = columns.roles
         model = sets.around(make_model(method, settings or (), seed, n_processors(jobs)), seed)
+        if intervals and not hasattr(model, "learn_intervals"):
+            raise WrongInput(
+                f"--intervals: a {type(model).__name__} has no intervals; use the method probability-forest, "
+                "eb-pets or b-pets"
+            )
         if memory_limit is not None or is_large(data):
+            if intervals:
+                raise WrongInput("--intervals: needs all rows in memory, so it is not for files that are read in parts")
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
         else:
             table = read_labelled(data, roles)
@@ -78,6 +94,8 @@ def fit(
             warnings = warnings_about(table)
             tell(warnings, quiet)
             done = Fitted(table.n_rows, table.kinds, fit_model(model, table, quiet), table.left_out, warnings)
+            if intervals:
+                _learn_intervals(model, table)
         model.save(output)
         if json or not quiet:
             show(_answer(model, method, done, output), json)
@@ -86,11 +104,20 @@ def fit(
 def _about_growth(model: Any, n_rows: int) -> list[str]:
     """How the size of the trees was limited, if it was."""
     from petiole._classifiers.sizing import automatic, describe_growth
+    from petiole._table.constraints import has_directions
 
     if not getattr(model, "sizes_trees", False):
         return []
     chosen = [name for name in automatic(model) if hasattr(model, f"{name}_")]
-    return describe_growth({name: getattr(model, f"{name}_") for name in chosen}, n_rows)
+    growth = {name: getattr(model, f"{name}_") for name in chosen}
+    return describe_growth(growth, n_rows, has_directions(model.monotonic_cst))
+
+
+def _learn_intervals(model: Any, table: Any) -> None:
+    try:
+        model.learn_intervals(table.X, table.y, table.weights)
+    except ValueError as error:
+        raise WrongInput(f"--intervals: {error}") from None
 
 
 def check_place(path: str, option: str) -> None:
@@ -120,6 +147,8 @@ def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
     lines += _about_growth(innermost, done.n_rows)
     if hasattr(model, "predict_set"):
         lines.append(f"prediction sets calibrated on {model.n_calibration_rows_:,} rows ({model.calibrated_on_})")
+    if "interval_rows_" in vars(innermost):
+        lines.append(f"stores {len(innermost.interval_rows_):,} training rows for intervals")
     lines.append(f"wrote {output}")
     found = {
         "file": output,

@@ -134,6 +134,16 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval",
+            metavar="LEVEL",
+            help="Add an interval for the probability of each class, which contains it for this share of rows, "
+            "such as 0.9; for a model that was fitted with --intervals.",
+            show_default=False,
+        ),
+    ] = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -156,6 +166,7 @@ def predict(
     (counted from 1) and their expected gain.
     """
     from petiole.cli.choosing import Limits, make_shortlist
+    from petiole.cli.interval_columns import IntervalColumns
     from petiole.cli.io.sinks import open_sink
     from petiole.cli.io.sources import find_source
     from petiole.cli.methods import load_model
@@ -178,7 +189,8 @@ def predict(
         about = decider.positive if positive is not None or len(fitted.classes_) == 2 else None
         why = ReasonColumns(fitted, reasons, about)
         may_be = SetColumns(fitted, sets)
-        own = [*decider.names, *may_be.names, *why.names]
+        between = IntervalColumns(fitted, interval)
+        own = [*decider.names, *between.names, *may_be.names, *why.names]
         names = [*roles.ids, *own]
         added = [] if shortlist is None else shortlist.names
         for name in roles.ids:
@@ -187,7 +199,8 @@ def predict(
         with open_sink(output, format or ("json" if json else None), [*added[:1], *names, *added[1:]]) as sink:
             for scored in scorer(quiet, batch):
                 kept = {name: scored.batch.kept(name) for name in roles.ids}
-                columns = kept | decider(scored.proba) | may_be(scored.table, scored.proba)
+                columns = kept | decider(scored.proba) | between(scored.table)
+                columns |= may_be(scored.table, scored.proba)
                 columns |= why(scored.table, scored.proba)
                 if shortlist is None:
                     sink.write(columns)

@@ -59,13 +59,22 @@ def render(found: Mapping[str, list[Agreement] | None], picture: str | None = No
         "is done as in the paper, what the paper leaves open, and which results differ.",
     ]
     for name, several in run.items():
-        parts += [f"## [{name}]({name}.md)", _details(several)]
+        parts += [f"## [{_title(name)}]({name}.md)", _details(several)]
     return "\n\n".join(parts)
 
 
+def _title(name: str) -> str:
+    """
+    >>> _title("zadrozny-elkan-2001"), _title("peers")
+    ('Zadrozny & Elkan (2001)', 'peers')
+    """
+    *authors, year = name.split("-")
+    return f"{' & '.join(author.capitalize() for author in authors)} ({year})" if year.isdigit() else name
+
+
 def _overview(run: Mapping[str, list[Agreement]], missing: Sequence[str]) -> str:
-    rows = [[f"[{name}]({name}.md)", *_totals(several)] for name, several in run.items()]
-    rows += [[name, "not run", "", ""] for name in missing]
+    rows = [[f"[{_title(name)}]({name}.md)", *_totals(several)] for name, several in run.items()]
+    rows += [[_title(name), "not run", "", ""] for name in missing]
     everything = [group for several in run.values() for group in several]
     rows.append(["**all**", *_totals(everything)])
     return as_markdown(["paper", "same better method", "significant in the paper, confirmed", "opposite verdict"], rows)

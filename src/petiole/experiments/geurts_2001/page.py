@@ -220,7 +220,7 @@ def _introduction(results: Results) -> str:
     if n_trials < TRIALS:
         lines.append(
             f"**This is not the whole experiment.** With {n_trials} divisions fewer differences are significant than "
-            f"with {TRIALS}. `python -m petiole reproduce {NAME}` goes on."
+            f"with {TRIALS}. `python -m petiole reproduce {NAME}` computes the rest."
         )
     missing = [name for name in GEURTS if name not in results.data_sets]
     if missing:

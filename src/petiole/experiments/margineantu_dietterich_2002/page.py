@@ -142,7 +142,7 @@ def _introduction(stored: Stored) -> str:
         f"other the {n_cells} cells took {results.mean_seconds * n_cells / 60:.0f} minutes.",
     ]
     if n_folds < FOLDS:
-        lines.append(f"**This is not the whole experiment.** `python -m petiole reproduce {NAME}` goes on.")
+        lines.append(f"**This is not the whole experiment.** `python -m petiole reproduce {NAME}` computes the rest.")
     missing = [name for name in experiment().data_sets if name not in results.data_sets]
     if missing:
         lines.append(f"Not there: {', '.join(missing)}.")

@@ -185,8 +185,8 @@ def _introduction(results: Results, timed: Results | None) -> str:
     if n_trials < TRIALS:
         lines.append(
             f"**This is not the whole experiment.** With {n_trials} trials fewer differences are significant than "
-            "with "
-            f"{TRIALS}, so verdicts are to be read with care. `python -m petiole reproduce nielsen-2004` goes on."
+            f"with {TRIALS}, so read the verdicts with care. `python -m petiole reproduce nielsen-2004` computes the "
+            "rest."
         )
     if missing:
         lines.append(f"Not there: {', '.join(missing)}.")

@@ -270,7 +270,7 @@ def _lazy(study: MethodScores) -> str:
         rows.append([name, f"{len(there.data_sets)}", *ranks, f"{1000 * median:.0f}"])
     header = ["method", "data sets", *RANKED.values(), "predict, ms"]
     return (
-        "They do their work when a query comes, so they were asked only where rows to train on × rows to test on × "
+        "They do their work at prediction time, so they were evaluated only if training rows × test rows × "
         f"features is at most {SETTINGS['most_lazy_work']:,}. Mean ranks there, each among the "
         f"{len(study.methods)} methods above and itself:\n\n{as_markdown(header, rows)}"
     )
@@ -299,7 +299,7 @@ def _protocol(study: MethodScores) -> str:
         "- **Time** is processor time with one thread, of fit and prediction together unless said otherwise.",
     ]
     if missing:
-        lines.append(f"- **Not there**: {', '.join(missing)}. `python -m petiole reproduce {NAME}` goes on.")
+        lines.append(f"- **Not there**: {', '.join(missing)}. `python -m petiole reproduce {NAME}` computes the rest.")
     return "\n".join(lines)
 
 

@@ -82,7 +82,7 @@ def _introduction(scores: Scores) -> str:
     if results.n_missing:
         lines.append(
             f"**This is not the whole experiment**: {results.n_missing:,} cells are not there. "
-            f"`python -m petiole reproduce {NAME}` goes on."
+            f"`python -m petiole reproduce {NAME}` computes the rest."
         )
     return "\n\n".join(lines)
 

@@ -56,7 +56,7 @@ function thresholdPanel() {
   const shown = make("output", { id: "threshold-value", for: "threshold" });
   const best = make("button", { type: "button", id: "to-best" }, "Go to the cheapest threshold");
   panel.append(
-    make("p", { class: "lead" }, `“${short(action, 40)}” from which probability of “${short(name, 40)}” on? Type what each outcome costs (gains are negative) and move the threshold. `
+    make("p", { class: "lead" }, `The decision is “${short(action, 40)}” if the probability of “${short(name, 40)}” is at least the threshold. Type what each outcome costs (gains are negative), and move the threshold. `
       + "Every row was scored by a model that was not fitted to it." + ONCE),
     make("div", { class: "cost-grid" },
       make("div", {},

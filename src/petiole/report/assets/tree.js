@@ -62,7 +62,7 @@ function drawList() {
 function drawNode() {
   const node = NODES[chosen];
   const steps = path(chosen).slice(1);
-  const kind = node.down.length || node.cut ? `asks for ${node.test}` : "a leaf";
+  const kind = node.down.length || node.cut ? `tests ${node.test}` : "a leaf";
   const head = make("tr", {}, ...["Class", "Rows", "Raw", "Smoothed", ""].map((words, i) => make("th", { scope: "col", class: i % 4 ? "number" : "" }, words)));
   const rows = node.classes.map((k, i) => {
     const bar = make("span", { class: "bar" });
