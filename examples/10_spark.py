@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
-from pyspark.sql import SparkSession
 from sklearn.datasets import load_iris
 
 from petiole import ProbabilityForestClassifier
 from petiole.scoring import batch_scorer
+
+try:
+    from pyspark.sql import SparkSession
+except ImportError:
+    raise SystemExit("this example needs pyspark: pip install pyspark") from None
 
 iris = load_iris(as_frame=True)
 plants = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))

@@ -6,11 +6,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import ray
 from sklearn.datasets import load_iris
 
 from petiole import ProbabilityForestClassifier
 from petiole.scoring import batch_scorer
+
+try:
+    import ray
+except ImportError:
+    raise SystemExit("this example needs ray: pip install ray") from None
 
 iris = load_iris(as_frame=True)
 plants = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))

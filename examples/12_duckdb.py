@@ -6,12 +6,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 from sklearn.datasets import load_iris
 
 from petiole import ProbabilityForestClassifier
 from petiole.scoring import batch_scorer
+
+try:
+    import duckdb
+except ImportError:
+    raise SystemExit("this example needs duckdb: pip install duckdb") from None
 
 iris = load_iris(as_frame=True)
 plants = iris.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))

@@ -123,7 +123,7 @@ def test_intervals_need_rows_and_say_so(table):
 
 def test_models_that_have_no_intervals_name_those_that_have(table):
     X, y, _, _ = table
-    with pytest.raises(ValueError, match="MOBESPClassifier looks its answers up by votes"):
+    with pytest.raises(ValueError, match="MOBESPClassifier looks up its predictions by votes"):
         MOBESPClassifier(10, random_state=0).fit(X, y).learn_intervals(X, y)
     directions = ProbabilityForestClassifier(10, monotonic_cst={"x0": 1}, monotonic_class="a", random_state=0)
     with pytest.raises(ValueError, match="a pool with monotonic_cst has no intervals"):

@@ -28,7 +28,7 @@ def fit(folder, *options):
 @pytest.mark.parametrize("sets", [(), ("--sets", "lac")])
 def test_intervals_beside_predictions_are_those_of_python(folder, sets):
     said = fit(folder, "--intervals", *sets)
-    assert "keeps 178 training rows for intervals" in said.stdout + said.stderr
+    assert "stores 178 training rows for intervals" in said.stdout + said.stderr
     model = petiole.load(folder / "m.petiole")
     X, _ = datasets.read(folder / "wine.csv", target="class")
     expected = model.predict_proba_interval(X, 0.8)
@@ -47,4 +47,4 @@ def test_what_cannot_be_told_is_refused_with_a_remedy(folder):
     assert "between 0 and 1" in refused(*ask, 90)
     fit_options = ("fit", folder / "wine.csv", "-t", "class", "-o", folder / "n.petiole", "--intervals", "-m")
     assert "has no intervals" in refused(*fit_options, "naive-bayes")
-    assert "looks its answers up by votes" in refused(*fit_options, "mob-esp")
+    assert "looks up its predictions by votes" in refused(*fit_options, "mob-esp")

@@ -343,3 +343,11 @@ def test_dates_are_grouped_by_their_parts_and_refused_in_parts_before_the_work(t
     assert '<section id="groups"' in page.read_text(encoding="utf-8")
     told = refused("fit", path, "-t", "y", *TREES, "--memory-limit", "1GB", "-o", tmp_path / "m.petiole")
     assert "'since' holds dates or times, which are not read in parts: leave them out with --drop" in told
+
+
+def test_a_named_data_set_takes_the_name_of_its_own_target(tmp_path):
+    model = tmp_path / "m.petiole"
+    told = run("fit", "loans", "--target", "defaulted", *TREES, "-o", model).stderr
+    assert "target       defaulted (no 700, yes 300)" in told
+    assert "1,000 rows" in run("evaluate", model, "loans", "--target", "defaulted").stdout
+    assert "has its own; leave the option out" in refused("fit", "loans", "--target", "age", *TREES, "-o", model)

@@ -1,4 +1,4 @@
-"""Intervals for probabilities: how far those of other training rows might be."""
+"""Intervals for probabilities: how much they would vary with other training rows."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class ProbabilityIntervals:
     ----------
     lower, upper : arrays of shape (n_rows, n_classes)
     proba : array of shape (n_rows, n_classes)
-        The probabilities, which are inside.
+        The probabilities, which lie inside the intervals.
     classes : array
         The labels of the columns.
     level : float or None
-        The share of intervals that is to hold the probability; None for bounds that have no level.
+        The share of intervals that contain the probability; None for bounds without a level.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class ProbabilityIntervals:
         return pd.DataFrame(columns)
 
     def held(self, proba: Any) -> Floats:
-        """For each class the share of rows whose interval holds a known probability, as of simulated data."""
+        """For each class, the share of rows whose interval contains a known probability, for simulated data."""
         known = np.asarray(proba, dtype=np.float64)
         if known.shape != self.lower.shape:
             raise ValueError(f"proba has the shape {known.shape}: must have that of the intervals, {self.lower.shape}")
@@ -100,7 +100,7 @@ class ProbabilityIntervals:
 
 
 class WithIntervals:
-    """An ensemble that is a mean or a pool of trees, and knows how far its probabilities may be off."""
+    """An ensemble that is a mean or a pool of trees and has intervals for its probabilities."""
 
     classes_: npt.NDArray[Any]
     seed_: int
@@ -110,7 +110,7 @@ class WithIntervals:
     interval_scale_: float
 
     def learn_intervals(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep what :meth:`predict_proba_interval` needs: the rows of the fit, and how far they move predictions.
+        """Prepare :meth:`predict_proba_interval`: store the training rows, and measure how much they move predictions.
 
         The encoded rows become part of the model and of its files. :meth:`update` and a further ``fit`` remove them.
 
@@ -124,8 +124,8 @@ class WithIntervals:
         check_is_fitted(model)
         if not isinstance(self._estimate, (LeafMean, PooledComponents)):
             raise ValueError(
-                f"learn_intervals: {type(self).__name__} looks its answers up by votes, but intervals are for means "
-                "and pools of trees: use BaggedPETClassifier or ProbabilityForestClassifier"
+                f"learn_intervals: {type(self).__name__} looks up its predictions by votes, and intervals are for "
+                "means and pools of trees: use BaggedPETClassifier or ProbabilityForestClassifier"
             )
         if isinstance(self._estimate, PooledComponents) and self._estimate.order is not None:
             raise ValueError(
@@ -141,18 +141,18 @@ class WithIntervals:
         return self
 
     def predict_proba_interval(self, X: Any, level: float = 0.9) -> ProbabilityIntervals:
-        """An interval for the probability of each class, from how much other training rows would have changed it.
+        """An interval for the probability of each class, which shows how much it would vary with other training rows.
 
-        It needs :meth:`learn_intervals` once. The variance is that of the infinitesimal jackknife; the interval is
-        that of Wilson for a share with this variance. It does not know of bias: where trees are wrong on average over
-        training sets, it holds the mean of their answers, not the true probability. Unlike
-        :meth:`predict_proba_std` it is about other rows, not about other trees grown on the same rows.
+        Call :meth:`learn_intervals` once before. The variance is that of the infinitesimal jackknife; the interval is
+        Wilson's for a share with this variance. It does not include bias: if trees are wrong on average over training
+        sets, it contains the mean of their predictions, not the true probability. Unlike :meth:`predict_proba_std`, it
+        is about other rows, and not about other trees grown on the same rows.
 
         Parameters
         ----------
         X : array or data frame of shape (n_rows, n_features)
         level : float, default=0.9
-            The share of intervals that is to hold the probability. Each is for a class and a row by itself.
+            The share of intervals that contain the probability. Each is for a single class and row.
 
         Returns
         -------
@@ -163,8 +163,8 @@ class WithIntervals:
         check_fraction("level", level)
         if "interval_rows_" not in vars(self):
             raise ValueError(
-                "predict_proba_interval needs the rows that the model was fitted on, and they are not kept: call "
-                "learn_intervals(X, y) with them first; it makes them part of the model and of its files"
+                "predict_proba_interval needs the rows that the model was fitted on, and the model does not hold them: "
+                "call learn_intervals(X, y) with them first; it makes them part of the model and of its files"
             )
         n_threads = model._n_threads()
         if MADE not in vars(self):

@@ -255,7 +255,7 @@ class OOBCalibratedClassifier(
         return calibrator.predict_interval(proba)
 
     def learn_intervals(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Let the ensemble keep what :meth:`predict_proba_interval` needs; Venn–Abers bounds need nothing.
+        """Prepare :meth:`predict_proba_interval` of the ensemble; Venn–Abers bounds need no preparation.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class OOBCalibratedClassifier(
 
         With ``method="venn_abers"`` these are the bounds of :meth:`predict_interval`, whatever the level. Otherwise
         they are the ensemble's own intervals (see :meth:`BaggedPETClassifier.predict_proba_interval`) after the map
-        of the calibrator, which is taken as known; that is for two classes and without ``groups``.
+        of the calibrator, which is treated as known. This is for two classes and without ``groups``.
         """
         if hasattr(self, "predict_interval"):
             lower, upper = self.predict_interval(X)

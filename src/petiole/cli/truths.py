@@ -197,11 +197,18 @@ def target_of(model: Any) -> str | None:
 def _target(roles: Roles, source: Source, model: Any) -> str:
     """The column of labels: the given one, that of the data set, or the one to which the model was fitted."""
     if roles.target is not None:
-        return roles.target
+        return NAMED_TARGET if source.is_name and roles.target == _own_target(source) else roles.target
     found = NAMED_TARGET if source.is_name else target_of(model)
     if found is None:
         raise WrongInput(f"--target is required: name the column of {source.label} that holds the class")
     return found
+
+
+def _own_target(source: Source) -> str:
+    """The column of labels in the files of a data set that has a name."""
+    from petiole.datasets.loading import describe
+
+    return describe(source.text).target
 
 
 def _some(table: Any, kept: NDArray[np.bool_]) -> Any:

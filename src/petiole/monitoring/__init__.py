@@ -1,4 +1,4 @@
-"""Is a model still true? Sequential tests on labelled rows; drift and estimated scores on rows without labels."""
+"""Monitoring of fitted models: sequential tests on labelled rows; drift and estimated scores without labels."""
 
 from __future__ import annotations
 

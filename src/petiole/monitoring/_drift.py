@@ -28,15 +28,16 @@ class ColumnDrift:
     Attributes
     ----------
     name : str
+        The column.
     distance : float
         Jensen–Shannon distance of the distributions over categories, tenths of a number, and missing values: the root
         of the divergence in bits, from 0 to 1.
     p_value : float
-        Of the χ² test that both are the same, adjusted for the number of columns (Holm).
+        That of a χ² test that both distributions are the same, adjusted for the number of columns (Holm).
     changed : str
         The category or range whose share has changed most.
     before, now : float
-        Its shares.
+        The share of this category or range among the training rows and the new rows.
     drifted : bool
         Whether the p-value is below the level and the distance at least 0.1.
     """
@@ -62,7 +63,9 @@ class LeafDrift:
     p_value : float
         The smallest p-value of a tree's χ² test, times the number of trees.
     n_trees : int
+        The number of trees that were compared.
     drifted : bool
+        Whether the p-value is below the level and the distance at least 0.1.
     """
 
     distance: float

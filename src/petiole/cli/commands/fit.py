@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from petiole.cli import options
+from petiole.cli.constraint_options import ConstraintOptions
 from petiole.cli.errors import WrongInput, errors_in_one_line
 from petiole.cli.option_groups import SetOptions, TrainingOptions, with_option_groups
 from petiole.cli.screen import Answer, show, warnings_as_notes
@@ -25,6 +26,7 @@ def fit(
         str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.", show_default=False)
     ],
     columns: TrainingOptions,
+    constraints: ConstraintOptions,
     sets: SetOptions,
     method: Annotated[
         str,
@@ -47,7 +49,7 @@ def fit(
         typer.Option(
             "--intervals",
             metavar="",
-            help="Keep the training rows in the model file, which predict --interval needs.",
+            help="Store the training rows in the model file, for predict --interval.",
             show_default=False,
         ),
     ] = False,
@@ -76,13 +78,16 @@ def fit(
     with warnings_as_notes(quiet):
         check_place(output, "--output")
         roles = columns.roles
-        model = sets.around(make_model(method, settings or (), seed, n_processors(jobs)), seed)
+        inner = make_model(method, settings or (), seed, n_processors(jobs))
+        model = sets.around(inner, seed)
         if intervals and not hasattr(model, "learn_intervals"):
             raise WrongInput(
                 f"--intervals: a {type(model).__name__} has no intervals; use the method probability-forest, "
                 "eb-pets or b-pets"
             )
-        if memory_limit is not None or is_large(data):
+        in_parts = memory_limit is not None or is_large(data)
+        constraints.check(inner, method, in_parts)
+        if in_parts:
             if intervals:
                 raise WrongInput("--intervals: needs all rows in memory, so it is not for files that are read in parts")
             done = fit_in_parts(model, data, roles, memory_limit, quiet)
@@ -93,12 +98,13 @@ def fit(
             summarise(table, quiet)
             warnings = warnings_about(table)
             tell(warnings, quiet)
+            constraints.put_into(inner, table)
             done = Fitted(table.n_rows, table.kinds, fit_model(model, table, quiet), table.left_out, warnings)
             if intervals:
                 _learn_intervals(model, table)
         model.save(output)
         if json or not quiet:
-            show(_answer(model, method, done, output), json)
+            show(_answer(model, method, done, output, constraints), json)
 
 
 def _about_growth(model: Any, n_rows: int) -> list[str]:
@@ -136,7 +142,7 @@ def check_place(path: str, option: str) -> None:
         raise Failure(f"{option} {path}: the folder {str(folder)!r} cannot be written to")
 
 
-def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
+def _answer(model: Any, method: str, done: Fitted, output: str, constraints: ConstraintOptions) -> Answer:
     from petiole._classifiers.nesting import with_inner_classifiers
 
     *_, innermost = with_inner_classifiers(model)
@@ -145,10 +151,11 @@ def _answer(model: Any, method: str, done: Fitted, output: str) -> Answer:
     if loss is not None:
         lines.append(f"expected log-loss of new rows: {loss:.4f} bits (out of bag)")
     lines += _about_growth(innermost, done.n_rows)
+    lines += constraints.lines()
     if hasattr(model, "predict_set"):
         lines.append(f"prediction sets calibrated on {model.n_calibration_rows_:,} rows ({model.calibrated_on_})")
     if "interval_rows_" in vars(innermost):
-        lines.append(f"keeps {len(innermost.interval_rows_):,} training rows for intervals")
+        lines.append(f"stores {len(innermost.interval_rows_):,} training rows for intervals")
     lines.append(f"wrote {output}")
     found = {
         "file": output,

@@ -25,8 +25,8 @@ SCORES = {
 def info(model: options.Model, about: CardOptions, json: options.AsJson = False) -> None:
     """Describe a model file: method, classes, columns, parameters, size; or write a model card.
 
-    A card says what a model is for, what it was fitted to, how good its probabilities are, for groups as well, and what
-    is not known of it.
+    A card shows what a model is for, what it was fitted to, how good its probabilities are, also by group, and
+    what is not known about it.
     """
     from petiole.cli.commands.fit import check_place
     from petiole.cli.methods import load_model

@@ -139,8 +139,8 @@ def predict(
         typer.Option(
             "--interval",
             metavar="LEVEL",
-            help="Add an interval for the probability of each class that holds it for this share of rows, such as 0.9; "
-            "for a model that was fitted with --intervals.",
+            help="Add an interval for the probability of each class, which contains it for this share of rows, "
+            "such as 0.9; for a model that was fitted with --intervals.",
             show_default=False,
         ),
     ] = None,

@@ -308,10 +308,10 @@ def _read_name(source: Source, roles: Roles) -> Labelled:
     from petiole.datasets.loading import load_columns
 
     columns, y, description = load_columns(source.text)
-    if roles.target not in (None, NAMED_TARGET):
+    if roles.target not in (None, NAMED_TARGET, description.target):
         raise WrongInput(f"--target {roles.target}: the data set {source.text!r} has its own; leave the option out")
     for name, option in roles.options.items():
-        if name not in columns and name != NAMED_TARGET:
+        if name not in columns and name not in (NAMED_TARGET, description.target):
             raise unknown_column(option, name, columns, source.text)
     kept = {name: column for name, column in columns.items() if name not in {*roles.drop, *roles.ids}}
     kept = {name: with_kind(column, roles.kinds.get(name), name) for name, column in kept.items()}
@@ -321,7 +321,7 @@ def _read_name(source: Source, roles: Roles) -> Labelled:
         if name in roles.ignore_case and isinstance(column, Categorical)
     }
     weights = kept.pop(roles.weight).values if roles.weight else description.weights  # type: ignore[union-attr]
-    return Labelled(source.text, kept, from_names(y.astype(object)), NAMED_TARGET, weights)
+    return Labelled(source.text, kept, from_names(y.astype(object)), roles.target or NAMED_TARGET, weights)
 
 
 def with_kind(column: Values, kind: str | None, name: str) -> Values:
