@@ -58,8 +58,10 @@ class Known:
         return True
 
 
-def by_mapie(model: Any, calibrating: tuple[Any, np.ndarray], queries: Any, coverage: float, score: str) -> np.ndarray:
-    """The sets of MAPIE's split-conformal classifier around a fitted model."""
+def by_mapie(
+    model: Any, calibrating: tuple[Any, np.ndarray], queries: Any, coverage: float, score: str, last: Any = None
+) -> np.ndarray:
+    """The sets of MAPIE's split-conformal classifier around a fitted model; ``last`` is its ``include_last_label``."""
     from mapie.classification import SplitConformalClassifier
     from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -69,7 +71,8 @@ def by_mapie(model: Any, calibrating: tuple[Any, np.ndarray], queries: Any, cove
     places = np.arange(len(proba))[:, np.newaxis]
     split = SplitConformalClassifier(kind(proba), confidence_level=coverage, conformity_score=score, random_state=0)
     split.conformalize(places[: len(y)], y)
-    return np.asarray(split.predict_set(places[len(y) :])[1])[:, :, 0]
+    options = None if last is None else {"include_last_label": last}
+    return np.asarray(split.predict_set(places[len(y) :], conformity_score_params=options)[1])[:, :, 0]
 
 
 def run(name: str, trial: int, forest: str, coverage: float, most: int, share: float) -> dict[str, dict[str, Any]]:
@@ -89,11 +92,11 @@ def run(name: str, trial: int, forest: str, coverage: float, most: int, share: f
     part = FORESTS[forest](trial).fit(X.iloc[fitting], codes[fitting])
     if len(part.classes_) < len(whole.classes_):
         return found
-    for score in ("lac", "aps"):
+    for score, last in (("lac", None), ("aps", None), ("aps", "randomized")):
         if score == "aps" and len(whole.classes_) == 2:  # which MAPIE refuses
             continue
-        inside = by_mapie(part, (X.iloc[holding], codes[holding]), queries, coverage, score)
-        found[f"MAPIE {score}"] = judged(inside, whole.classes_, truth, codes, coverage)
+        inside = by_mapie(part, (X.iloc[holding], codes[holding]), queries, coverage, score, last)
+        found[f"MAPIE {score}" + (f", {last}" if last else "")] = judged(inside, whole.classes_, truth, codes, coverage)
     return found
 
 
@@ -135,7 +138,7 @@ def main() -> None:
     for method, by_name in cells.items():
         print(f"| {method} | {line(by_name)} |")
     print()
-    for ours, theirs in (("lac", "MAPIE lac"), ("aps", "MAPIE aps")):
+    for ours, theirs in (("lac", "MAPIE lac"), ("aps", "MAPIE aps"), ("aps", "MAPIE aps, randomized")):
         print(beside(cells[ours], cells[theirs], ours, theirs))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,12 +99,26 @@ def test_the_cells_of_every_statistic_give_its_component(pool):
             np.testing.assert_allclose(found, next(components), atol=1e-12)
 
 
-def test_the_slopes_of_the_pool_are_those_of_small_steps(pool):
-    model, made, queries = pool
+@pytest.fixture
+def corrected(monkeypatch):
+    """A pool with boosted trees that start from the forest, and have a weight."""
+    monkeypatch.setattr("petiole._estimates.pool.LEAST_WEIGHT", -1.0)
+    X, y, _ = datasets.make_waveform(200, random_state=0)
+    model = ProbabilityForestClassifier(20, members=("forest", "boosted"), random_state=0).fit(X, y)
+    estimate = model._estimate
+    weights = np.maximum(estimate.pool.weights, 0.1) + 0.1 * np.arange(3)
+    assert estimate.members.needs_starts
+    model._estimate = replace(estimate, pool=replace(estimate.pool, weights=weights))
+    return model, jackknife_of(model, X, y), datasets.make_waveform(25, random_state=1)[0]
+
+
+@pytest.mark.parametrize("name", ["pool", "corrected"])
+def test_the_slopes_of_the_pool_are_those_of_small_steps(name, request):
+    model, made, queries = request.getfixturevalue(name)
     estimate = model._estimate
     proba, slopes, _, _ = _slopes_of_pool(estimate, made.of_weights, queries, 1)
     n_leaves = len(estimate.names_of_leaves)
-    leaves = [answer.copy() for answer in model.component_proba(queries).values()][:n_leaves]
+    leaves = [answer.copy() for answer in estimate.component_proba(queries, 1)][:n_leaves]
 
     def answer(of_leaves):
         return estimate.pool.combine(estimate._with_members(list(of_leaves), lambda one, s: one.answer(queries, 1, s)))

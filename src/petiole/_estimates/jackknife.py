@@ -42,8 +42,10 @@ from petiole._table.rows import EncodedRows
 
 Floats = npt.NDArray[np.float64]
 
-# The training rows on which the factor is measured, and the numbers in memory at a time.
-REFERENCE_ROWS, MOST_CELLS = 400, 4_000_000
+# The training rows on which the factor is measured: at least and at most so many, for about so many operations.
+LEAST_ROWS, MOST_ROWS, MOST_OPERATIONS = 25, 400, 2e9
+# The numbers in memory at a time.
+MOST_CELLS = 4_000_000
 # How large the factor usually is, give or take as much, and how large at least: for a mean of trees, and for a pool.
 SCALE_OF_MEAN, SCALE_OF_POOL = (3.0, 1.0), (1.0, 0.1)
 # The mean of the jackknife over queries has this share of the noise of a single one; all share the samples.
@@ -150,7 +152,7 @@ class Jackknife:
 
     def scale(self, n_threads: int) -> float:
         """How many times larger the variance is than with fixed splits, on training rows; steadied by what is usual."""
-        positions = np.linspace(0, len(self.rows) - 1, min(len(self.rows), REFERENCE_ROWS)).astype(np.intp)
+        positions = np.linspace(0, len(self.rows) - 1, self._n_reference_rows).astype(np.intp)
         sums = np.zeros(3)
         for block in self._blocks(len(positions), self.parts[0].n_classes):
             sums += self._sums_of(positions[block], n_threads)
@@ -164,6 +166,12 @@ class Jackknife:
     @property
     def _is_pool(self) -> bool:
         return isinstance(self.estimate, PooledComponents)
+
+    @property
+    def _n_reference_rows(self) -> int:
+        n_statistics = sum(len(part.statistics) for part in self.parts)
+        each = len(self.rows) * self.parts[0].n_classes ** 2 * n_statistics
+        return min(len(self.rows), int(np.clip(MOST_OPERATIONS / each, LEAST_ROWS, MOST_ROWS)))
 
     def _blocks(self, n: int, n_tables: int) -> Iterator[slice]:
         size = max(1, min(512, MOST_CELLS // max(1, len(self.rows) * n_tables)))
@@ -243,7 +251,8 @@ def _slopes_of_pool(
         assert estimate.forest_pool is not None
         start = estimate.forest_pool.combine(with_base_rates(answers[:n_leaves], estimate.base_rates))
         place = estimate.names.index("boosted")
-        boosted = eye - answers[place][:, np.newaxis, :]
+        own = answers[place]
+        boosted = _log_slopes(own, pool.floor) @ (own[:, :, np.newaxis] * (eye - own[:, np.newaxis, :]))
         chain = pool.weights[place][:, np.newaxis] * (boosted @ (eye - start[:, np.newaxis, :]))
         for leaf in range(n_leaves):
             by_scores[leaf] = by_scores[leaf] + chain * estimate.forest_pool.weights[leaf]

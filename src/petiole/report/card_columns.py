@@ -71,7 +71,7 @@ def columns_section(known: Known) -> Section:
         parts.append(Words(f"{encoder.n_inputs - MOST_COLUMNS:,} more columns are not listed.", "note"))
     words = (
         "A category that is not among those of the fit counts as missing. Numbers beyond the range of the fit are "
-        "predicted from rows at its ends, and nothing is known about how right that is."
+        "predicted from rows at its ends, and it is not known how right that is."
     )
     return Section("columns", title, [*parts, Words(words, "note")])
 
@@ -155,10 +155,10 @@ def importances_section(known: Known) -> Section:
         return Section("importances", title, [Words("The trees have no splits: no column matters to them.")])
     largest, names = float(of_column.max()), column_names(encoder)
     rows: list[Sequence[Cell]] = [[names[i], Share(of_column[i] / largest, f"{of_column[i]:.3f}")] for i in order]
-    others = " Members of the pool that are not forests are not in it." if hasattr(model, "pool_weights_") else ""
+    others = " Members of the pool that are not forests are not included." if hasattr(model, "pool_weights_") else ""
     lead = (
-        "The share of each column in what the splits of the trees gain on the training rows. It favours columns with "
-        f"many values, and says nothing about causes.{others}"
+        "The share of each column in the gains of all splits on the training rows. Columns with many values are "
+        f"favoured, and a large share does not mean that the column is a cause.{others}"
     )
     left = int((of_column > 0).sum()) - len(order)
     more = [Words(f"{left:,} more columns matter less.", "note")] if left else []

@@ -83,7 +83,7 @@ class Known:
         if self.reference.answers == "new":
             return f"{n} that the model has not seen"
         boosted = any(isinstance(part, BoostedPETClassifier) for part in parts_of(self.model))
-        how = "in folds, by boosted trees without them" if boosted else "out of bag, each by the trees without it"
+        how = "by boosted trees of other folds" if boosted else "out of bag, by trees that have not seen them"
         return f"{n} of the fit, predicted {how}"
 
     @property

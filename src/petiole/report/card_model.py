@@ -254,11 +254,11 @@ def limits_section(known: Known) -> Section:
             "reliability, groups and columns are those of the fit."
         )
     items += [
-        "All figures are about rows like those of the fit. petiole monitor tests whether that is still so, and whether "
-        "the probabilities are still true.",
-        "A score is a mean over rows. Probabilities can be right on average and wrong for a group of rows that is not "
+        "All figures hold for rows like those of the fit. petiole monitor tests whether new rows are like that, and "
+        "whether the probabilities are still right.",
+        "A score is a mean over rows. Probabilities can be right on average and wrong in a group of rows that is not "
         "among the groups of this card.",
-        "Intervals are about chance in the rows that were measured. They do not cover rows that were chosen badly, "
-        "labels that are wrong, or a world that changes.",
+        "Intervals cover chance in the measured rows. They do not cover rows that were chosen badly, wrong labels, or "
+        "changes over time.",
     ]
     return Section("limits", "When these figures do not hold", [Bullets(items)])

@@ -50,8 +50,8 @@ def scores_section(known: Known) -> Section:
         [SCORE_TITLES[name], _with_limits(score), f"{base[name]:.3f}"] for name, score in reference.scores.items()
     ]
     lead = Words(
-        f"Measured on {known.honest_rows()}. Intervals have a level of 95%. The last column is what the shares of the "
-        "classes score by themselves, for every row alike. Less is better for log-loss and Brier score.",
+        f"Measured on {known.honest_rows()}. Intervals have a level of 95%. The last column has the scores of "
+        "predicting the class shares for every row. Less is better for log-loss and Brier score.",
         "lead",
     )
     grid = Grid("Scores", ["Score", "Mean", "Class shares alone"], rows, numeric=[1, 2])
@@ -80,8 +80,8 @@ def _scores_without_rows(known: Known) -> list[Part]:
     if not rows:
         return []
     words = (
-        "These out-of-bag scores are in the file. They have no intervals, because those of the single rows are not "
-        "kept, and they are those of the class named beside them, before anything that is wrapped around it."
+        "These out-of-bag scores are in the file. They have no intervals, because the scores of single rows are not "
+        "stored. They are those of the class in the last column, before anything that is wrapped around it."
     )
     grid = Grid("Out-of-bag scores without intervals", ["Score", "Mean", "Of"], rows, numeric=[1])
     return [Words(words, "note"), grid]
@@ -112,11 +112,11 @@ def reliability_section(known: Known) -> Section:
         name = readable(reference.classes[k], 40)
         bins = reference.reliability[reference.reliability[:, 0] == k, 1:]
         curves.append(Curve(name, f"probability of \u201c{name}\u201d", bins[bins[:, 2] > 0]))
-    more = f" The {len(chosen)} commonest of {len(drawn)} classes are shown." if len(drawn) > len(chosen) else ""
+    more = f" The {len(chosen)} most frequent of {len(drawn)} classes are shown." if len(drawn) > len(chosen) else ""
     lead = Words(
-        f"How often a class was true where it was given a probability of about so much, on {known.honest_rows()}. "
-        "Points on the dashed line are right; large points stand for many rows, and the lines through them are 95% "
-        f"intervals of the observed share.{more}",
+        "The observed share of a class among rows with about the same predicted probability, on "
+        f"{known.honest_rows()}. Points on the dashed line are right. Large points stand for many rows, and the lines "
+        f"through them are 95% intervals of the observed share.{more}",
         "lead",
     )
     return Section("reliability", title, [lead, Reliability(curves)])
@@ -150,17 +150,21 @@ def groups_section(known: Known, wanted: Sequence[Any] | None) -> Section:
 
 
 def _about_groups(known: Known, n_tested: int, n_off: int, were_wanted: bool) -> str:
-    of = "the class that is furthest off"
+    of = "the class with the largest difference"
     if len(known.classes) == 2:
         of = f"\u201c{readable(known.classes[1], 40)}\u201d"
-    which = f"Of {counted(n_tested, 'group')} with {LEAST_IN_GROUP:g} rows or more those that are furthest off."
+    which = f"Of {counted(n_tested, 'group')} with {LEAST_IN_GROUP:g} rows or more, those with the largest differences."
     if were_wanted:
-        which = "The groups that were asked for."
-    off = f"{counted(n_off, 'group is', 'groups are')} surely off." if n_off else "None of them is surely off."
+        which = "The groups of the requested columns."
+    off = (
+        f"{counted(n_off, 'group differs', 'groups differ')} by more than chance."
+        if n_off
+        else "No difference is more than chance."
+    )
     return (
         f"Mean probability and observed share of {of} by categories and ranges of columns, on {known.honest_rows()}. "
-        f"{which} {off} An observed share is bold where the predicted one is surely off, with a chance of 5% that any "
-        "of them is bold by mistake."
+        f"{which} {off} An observed share is bold if it differs from the predicted one by more than chance. The chance "
+        "that any is bold by mistake is 5%."
     )
 
 
