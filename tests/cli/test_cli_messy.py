@@ -206,10 +206,8 @@ def test_later_files_are_read_without_capitals_too(tmp_path):
     run("fit", path, "-t", "Left", "--ignore-case", "Left,Owns a car", *TREES, "-q", "-o", model)
     answers = run("predict", model, path)
     assert answers.stderr == "" and answers.stdout == run("predict", model, small).stdout
-    assert (
-        run("evaluate", model, path, "-q").stdout.splitlines()[2:]
-        == (run("evaluate", model, small, "-q").stdout.splitlines()[2:])
-    )
+    scores = [run("evaluate", model, data, "-q").stdout.partition("score ")[2] for data in (path, small)]
+    assert scores[0] == scores[1] != ""
     X, y = datasets.read(path, target="Left", like=petiole.load(model))
     assert set(y) == {"no", "yes"} and set(X["Owns a car"]) == {"no", "yes"}
     run("compare", path, "-t", "Left", "--ignore-case", "Left,Owns a car", "--test", path, *TREES, "-q")
