@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -231,12 +229,3 @@ def test_intervals_are_taken_apart_and_shown(table):
     np.testing.assert_array_equal(found.held(found.proba), [1, 1, 1])
     with pytest.raises(ValueError, match="shape"):
         found.held(found.proba[:, 0])
-
-
-def test_the_code_of_the_page_runs():
-    page = Path(__file__).parents[2] / "docs" / "probability_intervals.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, page.name, 0)
-    said: list[str] = []
-    assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
-    assert test.examples

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from petiole._estimates.asking import OutOfBagRows, PlainQueries
 from petiole._estimates.cross_fitted import CrossFitted
@@ -50,6 +50,8 @@ MOST_CELLS = 4_000_000
 SCALE_OF_MEAN, SCALE_OF_POOL = (3.0, 1.0), (1.0, 0.1)
 # The mean of the jackknife over queries has this share of the noise of a single one; all share the samples.
 SHARED_NOISE = 0.3
+# How well the variance of a query is known: as one with so many degrees of freedom, whose relative error is a half.
+DEGREES_OF_FREEDOM = 8
 # Sums of squares and variances are at least this large.
 LEAST_SQUARES, LEAST_VARIANCE = 1e-9, 1e-12
 
@@ -93,14 +95,16 @@ class Spread(NamedTuple):
 
 
 def wilson(proba: Floats, n_rows: Floats, level: float) -> tuple[Floats, Floats]:
-    """The probabilities whose distance from a share is at most z standard deviations of a share of so many rows.
+    """The probabilities whose distance from a share is at most t standard deviations of a share of so many rows.
+
+    t is Student's quantile, because the number of rows is an estimate.
 
     >>> lower, upper = wilson(np.array([0.5, 0.0]), np.array([100.0, 100.0]), 0.9)
     >>> lower.round(3), upper.round(3)
-    (array([0.419, 0.   ]), array([0.581, 0.026]))
+    (array([0.409, 0.   ]), array([0.591, 0.033]))
     """
-    z = float(ndtri((1 + level) / 2))
-    a = z * z / n_rows
+    t = float(stdtrit(DEGREES_OF_FREEDOM, (1 + level) / 2))
+    a = t * t / n_rows
     centre = (proba + a / 2) / (1 + a)
     half = np.sqrt(a * proba * (1 - proba) + np.square(a) / 4) / (1 + a)
     return np.clip(centre - half, 0.0, np.minimum(proba, 1.0)), np.clip(centre + half, np.maximum(proba, 0.0), 1.0)
