@@ -1,5 +1,6 @@
 // Forests: packing, growing, counting, routing, and what rows say out of bag.
 #include "forest/leaf_tally.hpp"
+#include "forest/ordered_shares.hpp"
 #include "forest/out_of_bag.hpp"
 #include "forest/router.hpp"
 #include "tree/route.hpp"
@@ -589,6 +590,53 @@ void test_out_of_bag() {
   }
 }
 
+// Shares that are drawn at random become monotone: pairs of rows that differ along a constrained column are in order.
+void test_ordered_shares() {
+  Engine engine(31);
+  ThreadPool pool(1);
+  int n_apart = 0;
+  for (int round = 0; round < 60; ++round) {
+    Sample sample(engine, 20 + below(engine, 200), 1 + below(engine, 4), 2);
+    sample.fill_in_missing();
+    GrowOptions options = random_options(engine, 2);
+    options.missing = Missing::separate;
+    for (const std::int32_t n : sample.n_categories)
+      options.signs.push_back(static_cast<std::int8_t>(n > 0 ? 0 : below(engine, 3) - 1));
+    const Tree tree = sample.grow_with(options, {}, 1);
+
+    std::vector<std::size_t> place(tree.n_nodes(), 0);
+    std::vector<double> drawn, weights;
+    for (std::size_t node = 0; node < tree.n_nodes(); ++node) {
+      if (tree.feature[node] >= 0) continue;
+      place[node] = drawn.size();
+      drawn.push_back(below(engine, 1000) / 1000.0);
+      weights.push_back(below(engine, 4));  // also leaves without rows
+    }
+    const std::vector<double> shares = ordered_shares(tree, options.signs, drawn, weights);
+    CHECK(shares.size() == drawn.size());
+    const auto [least, most] = std::minmax_element(drawn.begin(), drawn.end());
+    CHECK(std::all_of(shares.begin(), shares.end(), [&](double s) { return s >= *least - 1e-12 && s <= *most + 1e-12; }));
+
+    std::vector<double> moved = sample.values;
+    const std::size_t n_columns = options.signs.size();
+    for (std::size_t cell = 0; cell < moved.size(); ++cell)
+      moved[cell] += options.signs[cell % n_columns] * 0.25 * below(engine, 8);
+    Matrix after = sample.dataset.matrix;
+    after.data = moved.data();
+    const Router router(tree);
+    const auto n_rows = static_cast<std::size_t>(sample.dataset.n_rows());
+    std::vector<std::int32_t> from(n_rows), to(n_rows);
+    router.apply(sample.dataset.matrix, pool, from.data());
+    router.apply(after, pool, to.data());
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      const std::size_t here = place[static_cast<std::size_t>(from[i])], there = place[static_cast<std::size_t>(to[i])];
+      CHECK(shares[here] <= shares[there] + 1e-12);
+      n_apart += drawn[here] > drawn[there];
+    }
+  }
+  CHECK(n_apart > 100);  // what was drawn was not in order
+}
+
 }  // namespace
 
 void forest_tests() {
@@ -603,4 +651,5 @@ void forest_tests() {
   test_lists_of_leaf_tables();
   test_tally_lists_a_class_once();
   test_out_of_bag();
+  test_ordered_shares();
 }
