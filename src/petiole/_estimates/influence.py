@@ -80,7 +80,7 @@ class Cells:
     def weights(self) -> Csr:
         """The share of each row in each cell, without pseudo-counts."""
         without = np.asarray(self.rows.sum(axis=1)).ravel()
-        return sparse.csr_matrix(sparse.diags_array(_inverse(without)) @ self.rows)
+        return sparse.csr_matrix(sparse.diags(_inverse(without)) @ self.rows)
 
     def gains(self, k: int, labels: npt.NDArray[np.int32]) -> Csr:
         """The direct effect of each row on the frequency of a class in each cell."""
@@ -296,10 +296,10 @@ def _cells(
     n_classes: int,
 ) -> Cells:
     """Cells from the share of each row in each, of shape (n_rows, n_cells)."""
-    counted = sparse.diags_array(mass) @ shares
+    counted = sparse.diags(mass) @ shares
     rows = sparse.csr_matrix(counted.T)
     rows.eliminate_zeros()
-    direct = sparse.csr_matrix(rows @ sparse.diags_array(2.0 - copies.astype(np.float64)))
+    direct = sparse.csr_matrix(rows @ sparse.diags(2.0 - copies.astype(np.float64)))
     classes = sparse.csr_matrix(
         (np.ones(len(labels)), (np.arange(len(labels)), labels)), shape=(len(labels), n_classes)
     )
@@ -386,7 +386,7 @@ def kernel(of_rows: InfluenceRows, placed: Placed, shares: Floats) -> Csr:
 
 def mean_over_trees(of_rows: InfluenceRows, placed: Placed) -> Csr:
     """Weights over leaves whose sum over all trees is 1, without the trees that do not answer."""
-    weights = sparse.csr_matrix(sparse.diags_array(1.0 / placed.n_used) @ placed.leaves)
+    weights = sparse.csr_matrix(sparse.diags(1.0 / placed.n_used) @ placed.leaves)
     if placed.used is None:
         return weights
     entries = weights.tocoo()
