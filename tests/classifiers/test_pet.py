@@ -286,7 +286,7 @@ def test_bad_smoothing_object_is_named(iris):
 
 def test_bad_data_is_named(iris):
     X, y = iris
-    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcd"))
     frame.loc[3, "b"] = np.inf
     with pytest.raises(ValueError, match=r"'b'.*infinity|infinity.*'b'"):
         PETClassifier().fit(frame, y)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from command_line import read, refused, run, table, write
+from versions import pandas_can_be_hidden
 
 COMMAND = [sys.executable, "-m", "petiole"]
 BLOCKED = "import sys; sys.modules.update(dict.fromkeys(('pandas', 'polars', 'pyarrow'))); "
@@ -133,6 +134,7 @@ def test_a_full_disk_is_told(folder):
     assert "No space left" in line
 
 
+@pandas_can_be_hidden
 def test_it_works_without_any_library_for_frames(folder, tmp_path):
     """As after a plain ``pip install .``: no pandas, polars or pyarrow."""
     environment = {name: value for name, value in os.environ.items() if name != "PETIOLE_DATA"}

@@ -20,6 +20,7 @@ from sklearn.utils import Bunch
 import petiole
 from petiole import PETClassifier, datasets
 from petiole.datasets import openml
+from versions import pandas_can_be_hidden
 
 FOLDER = os.environ.get("PETIOLE_DATA")
 ENTRIES = json.loads(Path(FOLDER, "manifest.json").read_text(encoding="utf-8")) if FOLDER else []
@@ -317,6 +318,7 @@ def test_a_set_without_a_pin_never_asks_openml(make_folder):
     assert not any(openml.is_pinned(entry) for entry in ENTRIES)  # this folder pins none
 
 
+@pandas_can_be_hidden
 @pytest.mark.parametrize(("hidden", "kind"), [(["pandas"], pl.DataFrame), (["pandas", "polars"], pa.Table)])
 def test_other_frame_libraries(make_folder, monkeypatch, hidden, kind):
     make_folder(text=CSV.replace("3,red,a\n", "3,red,a\n" * 9), class_counts={"a": 10, "b": 1})

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import naive_datasets as naive
 from petiole import PETClassifier
 from petiole.datasets import assembling, read
+from versions import pandas_can_be_hidden
 
 
 def from_text(text, **options):
@@ -289,6 +290,7 @@ def test_parquet_without_a_library_names_the_extra(monkeypatch):
         read(io.BytesIO(b"PAR1"))
 
 
+@pandas_can_be_hidden
 @pytest.mark.parametrize(("hidden", "kind"), [(["pandas"], pl.DataFrame), (["pandas", "polars"], pa.Table)])
 def test_other_frame_libraries(monkeypatch, hidden, kind):
     for name in hidden:

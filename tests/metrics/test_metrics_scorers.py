@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from petiole import PETClassifier, metrics
 from petiole.metrics import scorer, scorer_names
+from versions import needs_required_requests
 
 X, Y = load_iris(return_X_y=True)
 NAMED = np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -154,6 +155,7 @@ def test_weights_are_routed_when_asked_for():
     np.testing.assert_allclose(scores["test_score"], expected)
 
 
+@needs_required_requests
 @pytest.mark.usefixtures("routing")
 def test_weights_are_not_routed_when_declined():
     model = PETClassifier.c44().set_fit_request(sample_weight=True)

@@ -36,6 +36,7 @@ from petiole.plotting import (
     ScoreScatterDisplay,
     TruthScatterDisplay,
 )
+from versions import text_slack
 
 JUDGES = [ReliabilityDisplay, LiftDisplay, GainsDisplay, ProfitDisplay, CostCurveDisplay, ScoreScatterDisplay]
 ALL = [*JUDGES, TruthScatterDisplay]
@@ -446,7 +447,7 @@ def test_texts_lie_inside_the_figure_and_apart(Display):
         texts += ax.get_legend().get_texts() if ax.get_legend() else []
         boxes += [text.get_window_extent() for text in texts if text.get_text()]
     for place, box in enumerate(boxes):
-        assert box.x0 >= frame.x0 - 1 and box.x1 <= frame.x1 + 1
+        assert box.x0 >= frame.x0 - text_slack and box.x1 <= frame.x1 + text_slack
         assert box.y0 >= frame.y0 - 1 and box.y1 <= frame.y1 + 1
         assert not any(box.overlaps(other) for other in boxes[:place])
     assert len(legend_texts_anywhere(display)) >= 3

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from versions import needs_newest_numbers
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -20,6 +22,7 @@ def said_by(cell):
     return "".join("".join(part.get("text", part.get("data", {}).get("text/plain", ""))) for part in outputs)
 
 
+@needs_newest_numbers
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_prints_what_it_says(path, tmp_path):
     book = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)

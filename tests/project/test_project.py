@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import petiole
+from versions import needs_types_of_numpy
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(
@@ -70,11 +71,13 @@ def test_words_are_spelled_as_in_a_dictionary():
     assert done.returncode == 0, done.stdout
 
 
+@needs_types_of_numpy
 def test_types_are_sound():
     done = run(sys.executable, "-m", "mypy", "-p", "petiole")
     assert done.returncode == 0, done.stdout
 
 
+@needs_types_of_numpy
 def test_the_rooms_that_all_rests_on_are_strict():
     rooms = ("_table", "_tree", "_forest", "_boosting", "_estimates", "_classifiers")
     packages = [part for room in rooms for part in ("-p", f"petiole.{room}")]

@@ -6,13 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
-import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
-from sklearn.utils.fixes import parse_version
 
 import naive
 import petiole
@@ -31,6 +29,7 @@ from petiole import (
 from petiole._table.weights import common_measure, weights_in_rows
 from petiole.distributed import fit as fit_parts
 from petiole.smoothing import HDP, HGS, MEstimate
+from versions import before_sklearn_19
 
 CLASSIFIERS = {
     "tree": PETClassifier(),
@@ -92,7 +91,7 @@ def test_weights_without_a_common_measure_have_none():
 @pytest.mark.parametrize("kind", ["whole", "fractional", "with zeros"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_constant_factor_changes_nothing(name, kind):
-    if "scikit-learn" in name and parse_version(sklearn.__version__) < parse_version("1.9"):
+    if "scikit-learn" in name and before_sklearn_19:
         pytest.skip("before 1.9, the trees of scikit-learn's forests depend on the unit of the weights")
     X, y, weights = problem(kind)
     expected = clone(CLASSIFIERS[name]).fit(X, y, sample_weight=weights).predict_proba(X)

@@ -236,8 +236,8 @@ def joint_log_proba(
 def log_odds(joint: Floats) -> Floats:
     """ln P(k, x) − ln Σ_{other} P(other, x): exact where probabilities would round to 1.
 
-    >>> log_odds(np.log([[0.2, 0.3, 0.5]])).round(3)
-    array([[-1.386, -0.847,  0.   ]])
+    >>> log_odds(np.log([[0.1, 0.3, 0.6]])).round(3)
+    array([[-2.197, -0.847,  0.405]])
     """
     nothing = np.full((len(joint), 1), -np.inf)
     before = np.logaddexp.accumulate(np.hstack([nothing, joint[:, :-1]]), axis=1)
